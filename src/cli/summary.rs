@@ -58,6 +58,7 @@ impl Summary {
             best,
             training: standing.training,
             comparison,
+            improved_late: trainer.improved_late(reason),
             forced: trainer.identity().forced().to_vec(),
             version: env!("CARGO_PKG_VERSION").into(),
             command: provenance.command,

@@ -309,9 +309,10 @@ section! {
         every: u64 = 10 => unit("evaluations").example("5");
         /// Chains of annealed importance sampling.
         chains: usize = 100 => size(2).unit("chains");
-        /// Its inverse temperatures; fewer during training, and in the audits that choose the best model, where `audit.share` asks for it.
+        /// Its inverse temperatures; fewer during training, and in the audits of several models at the end, where `audit.share` asks for it.
         temperatures: usize = 10_000 => size(2).unit("temperatures");
-        /// Most time that annealing in audits during training may take, and again in those that choose the best model at the end.
+        /// Most time that annealing may take in audits during training, again in those that choose the best model at the end, and again in the
+        /// one that is reported; where its automatic estimate is in doubt, annealing has all its temperatures.
         share: f64 = 0.5 => range(0.0..).unit("times the time of training");
         /// Most models that are audited at the end to find the best; of several it is audited again; 1 for one audit of that of the best evaluation, and no comparison with simple models.
         models: usize = 8 => size(1).unit("models");

@@ -49,6 +49,9 @@ pub struct Summary {
     /// The best model beside the best of the simple ones, if there are held-out rows.
     #[serde(default)]
     pub comparison: Option<Comparison>,
+    /// The update at which validation rows improved last, if that was late: nothing but the number of updates ended the run.
+    #[serde(default)]
+    pub improved_late: Option<u64>,
     /// Changes that a resume accepted by force.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub forced: Vec<String>,
@@ -185,6 +188,12 @@ impl Summary {
         } else if failing > 0 {
             words.push(format!(
                 "The training failed at {failing} of {all} evaluations and recovered.{mended}"
+            ));
+        }
+        if let Some(update) = self.improved_late {
+            words.push(format!(
+                "Validation rows still improved at update {update}: a longer run (--resume --set training.updates={}) or a larger training.learning_rate.initial may give a better model.",
+                2 * self.updates
             ));
         }
         let train = self.best.train_log_likelihood;

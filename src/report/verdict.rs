@@ -10,8 +10,6 @@ use crate::trust::{Doubt, Interface};
 
 /// Fraction of evaluations that should be sound.
 const MOSTLY: f64 = 0.9;
-/// A last improvement in this last fraction of the run means that it was still learning.
-const RECENT: f64 = 0.1;
 
 fn remedy(doubt: &str) -> String {
     Doubt::remedy(doubt, Interface::Command).unwrap_or_else(|| "see the notices of the run".into())
@@ -147,16 +145,6 @@ fn next(run: &RunFiles, summary: &Summary) -> String {
         }
         _ => format!("All {} updates were done.", summary.updates),
     };
-    let improved = run.stopping().map(|stopping| stopping.state.improved_at());
-    if let (State::Finished, Some(update)) = (run.state, improved)
-        && update as f64 >= (1.0 - RECENT) * summary.updates as f64
-    {
-        words += &format!(
-            " It was still improving at update {update}: a longer run would be better (ztrack train --out {} --resume --set training.updates={}).",
-            run.folder.display(),
-            2 * summary.updates
-        );
-    }
     let gap = summary
         .best
         .validation_log_likelihood

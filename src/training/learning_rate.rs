@@ -58,6 +58,12 @@ impl LearningRate {
                 Schedule::LinearToZero {} => (1.0 - t / total.max(1) as f64).max(0.0),
             }
     }
+
+    /// What the step sizes up to an update add up to, as a share of those of all `total` updates.
+    pub(crate) fn share_until(&self, update: u64, total: u64) -> f64 {
+        let sum = |updates| (0..updates).map(|t| self.at(t, total)).sum::<f64>();
+        sum(update.min(total)) / sum(total.max(1))
+    }
 }
 
 #[cfg(test)]

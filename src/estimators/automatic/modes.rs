@@ -3,14 +3,14 @@
 //! With the other layer summed out, log f(s) = bias.s + A(x(s)), x = other bias + W's, A = sum of softplus for bits, is convex in s as a
 //! function on [0,1]^n. So its linearisation at s is a lower bound, and the state that maximises the linearisation,
 //! s' with the largest slope bias_a + sum_i W_ai A'(x)_i of every variable (for bits 1[slope > 0]), is no worse than s (the concave-convex procedure, Yuille and Rangarajan 2003):
-//! whole states change at once until nothing changes, then single variables while one of them helps.
+//! whole states change at once until nothing changes, then single variables, those that help most first, while one of them helps.
 //!
 //! log Z >= log sum f(s) over any set of DISTINCT states; all states ever evaluated are kept for it, in f64. Cost: one pass over W per
 //! step; n passes over the other layer for the moves of single variables of a state.
 
 use std::collections::HashMap;
 
-use super::layer_sum::log_partition;
+use super::layer_sum::{dot, log_partition};
 use crate::engine::host::math::exp_f64;
 use crate::engine::random::{Purpose, Streams};
 use crate::engine::{BitMatrix, Layer, words_per_row};
@@ -145,15 +145,19 @@ impl ModeSearch {
                     continue;
                 }
             }
-            match self.best_move(&state, &x, value) {
-                Some((change, better)) => {
-                    for (unit, sign) in change.units() {
-                        x.iter_mut().zip(&self.weights[unit]).for_each(|(x, w)| *x += sign * w);
-                    }
+            let moves = self.better_moves(&state, &x, value);
+            if moves.is_empty() {
+                break;
+            }
+            let mut linear = value - log_partition(&self.other, x.clone());
+            for change in moves {
+                let there = self.moved(&x, change);
+                let moved = linear + self.linear_change(change);
+                let better = moved + log_partition(&self.other, there.clone());
+                if is_higher(better, value) {
                     change.make(&mut state);
-                    value = better;
+                    (x, linear, value) = (there, moved, better);
                 }
-                None => break,
             }
         }
         if self.modes.iter().all(|mode| mode.state != state) {
@@ -224,38 +228,51 @@ impl ModeSearch {
             true => x.iter().map(|x| 1.0 / (1.0 + exp_f64(-x))).collect(),
             false => self.other.means(x.iter().copied()),
         };
-        let slope = |(row, bias): (&Vec<f64>, &f64)| {
-            bias + row.iter().zip(&means).map(|(w, m)| w * m).sum::<f64>()
-        };
+        let slope = |(row, bias): (&Vec<f64>, &f64)| bias + dot(row, &means);
         let slopes: Vec<f64> = self.weights.iter().zip(&self.bias).map(slope).collect();
         let mut state = vec![0; words_per_row(self.bias.len())];
         self.own.likeliest(&slopes, &mut state);
         state
     }
 
-    /// The move of a single variable that raises log f most, if any does.
-    fn best_move(&mut self, state: &[u64], x: &[f64], value: f64) -> Option<(Move, f64)> {
-        if self.bias.len() * self.other_bias.len() > LARGEST_SCAN {
-            return None;
+    /// The best move of every variable that raises log f by one, the highest first.
+    fn better_moves(&mut self, state: &[u64], x: &[f64], value: f64) -> Vec<Move> {
+        let units = self.bias.len();
+        if units * self.other_bias.len() > LARGEST_SCAN {
+            return Vec::new();
         }
         let linear = value - log_partition(&self.other, x.to_vec());
-        let mut best: Option<(Move, f64)> = None;
-        for change in moves(&self.own, self.bias.len(), state) {
-            let bias: f64 = change.units().map(|(unit, sign)| sign * self.bias[unit]).sum();
-            let there = linear + bias + log_partition(&self.other, self.moved(x, change));
-            if self.seen.len() < MOST_STATES {
-                let mut neighbour = state.to_vec();
-                change.make(&mut neighbour);
-                self.seen.entry(neighbour).or_insert(there);
+        let mut better: Vec<(Move, f64)> = Vec::new();
+        for variable in self.own.clone().of(units) {
+            let mut best: Option<(Move, f64)> = None;
+            for change in moves(&variable, state) {
+                let there = linear
+                    + self.linear_change(change)
+                    + log_partition(&self.other, self.moved(x, change));
+                if self.seen.len() < MOST_STATES {
+                    let mut neighbour = state.to_vec();
+                    change.make(&mut neighbour);
+                    self.seen.entry(neighbour).or_insert(there);
+                }
+                if is_higher(there, best.map_or(value, |(_, best)| best)) {
+                    best = Some((change, there));
+                }
             }
-            // A rounding difference is not an improvement.
-            let least = value + 1e-9 * (1.0 + value.abs());
-            if there > best.as_ref().map_or(least, |(_, best)| *best) {
-                best = Some((change, there));
-            }
+            better.extend(best);
         }
-        best
+        better.sort_by(|(_, a), (_, b)| b.total_cmp(a));
+        better.into_iter().map(|(change, _)| change).collect()
     }
+
+    /// What a move adds to bias.s.
+    fn linear_change(&self, change: Move) -> f64 {
+        change.units().map(|(unit, sign)| sign * self.bias[unit]).sum()
+    }
+}
+
+/// Whether log f is higher by more than a rounding difference.
+fn is_higher(there: f64, here: f64) -> bool {
+    there > here + 1e-9 * (1.0 + here.abs())
 }
 
 /// A variable goes to another state: a column is cleared, another one set, or one of both.
@@ -277,17 +294,13 @@ impl Move {
     }
 }
 
-/// All moves of single variables from a state, in the order of the columns.
-fn moves(variables: &Variables, units: usize, state: &[u64]) -> Vec<Move> {
+/// All moves of a variable from a state, in the order of its columns.
+fn moves(variable: &Variable, state: &[u64]) -> Vec<Move> {
     let on = |unit: &usize| state[unit / 64] >> (unit % 64) & 1 == 1;
-    let of = |variable: Variable| {
-        let cleared = variable.range().find(on);
-        let to_implicit =
-            cleared.filter(|_| variable.implicit).map(|_| Move { cleared, set: None });
-        let others = variable.range().filter(move |unit| Some(*unit) != cleared);
-        to_implicit.into_iter().chain(others.map(move |unit| Move { cleared, set: Some(unit) }))
-    };
-    variables.of(units).flat_map(of).collect()
+    let cleared = variable.range().find(on);
+    let to_implicit = cleared.filter(|_| variable.implicit).map(|_| Move { cleared, set: None });
+    let others = variable.range().filter(|unit| Some(*unit) != cleared);
+    to_implicit.into_iter().chain(others.map(|unit| Move { cleared, set: Some(unit) })).collect()
 }
 
 #[cfg(test)]

@@ -12,7 +12,7 @@ use crate::error::Result;
 use crate::estimators::{Automatic, Estimate, Known, Method};
 use crate::model::Parameters;
 use crate::numerics::{MOST_ERRORS, pooled};
-use crate::tracking::{LogLikelihood, MeanLogF, Model, mean_log_f};
+use crate::tracking::{LogLikelihood, MeanLogF, mean_log_f};
 use crate::trust::Doubt;
 
 /// Training rows in which the automatic estimate looks for modes.
@@ -42,6 +42,24 @@ pub struct FinalLikelihood {
     pub test: Option<LogLikelihood>,
 }
 
+/// The final values by annealing alone, or exactly.
+struct Annealed {
+    likelihood: FinalLikelihood,
+    /// A lower bound of log Z: the sum over distinct rows.
+    bound: f64,
+}
+
+impl Annealed {
+    /// The validation log-likelihood that the automatic estimate may confirm. A log Z that is too low makes it too high, so annealing in
+    /// doubt excludes nothing.
+    fn hope(&self) -> f64 {
+        match self.likelihood.log_z.trust.is_sound() {
+            true => self.likelihood.choice(),
+            false => f64::INFINITY,
+        }
+    }
+}
+
 impl Trainer {
     /// Audits a model of this run, usually the best one, and evaluates it on all rows, test rows included.
     ///
@@ -49,37 +67,43 @@ impl Trainer {
     /// Invalid audit settings.
     pub fn final_likelihood(&self, parameters: &Parameters) -> Result<FinalLikelihood> {
         let temperatures = self.config.audit.temperatures;
-        self.audited_likelihood(parameters, None, Pass::Choice, temperatures)
+        let annealed = self.annealed(parameters, Pass::Choice, temperatures)?;
+        self.thorough(annealed, (parameters, None), Pass::Choice)
     }
 
-    /// `states` of the model help to find its modes.
-    fn audited_likelihood(
+    /// Annealing alone, or exact log Z where that is quick.
+    fn annealed(
         &self,
         parameters: &Parameters,
-        states: Option<&BitMatrix>,
         pass: Pass,
         temperatures: usize,
-    ) -> Result<FinalLikelihood> {
+    ) -> Result<Annealed> {
         let model = model(parameters.clone(), &self.device);
         let RowSets { validation, test, .. } = &self.rows;
         let mean = |rows: &BitMatrix| mean_log_f(model.engine.as_ref(), rows);
         let train = self.rows.train_log_f(model.engine.as_ref());
         let (validation, test) = (validation.as_ref().map(mean), test.as_ref().map(mean));
+        let all = [Some(&train), validation.as_ref(), test.as_ref()].into_iter().flatten();
+        let bound = all.fold(f64::NEG_INFINITY, |most, rows| most.max(rows.log_z_bound));
         let log_z = if self.plan.exact || self.audits_are_exact() {
             self.exact_audit(parameters)?
         } else {
-            let all = [Some(&train), validation.as_ref(), test.as_ref()].into_iter().flatten();
-            let bound = all.fold(f64::NEG_INFINITY, |most, rows| most.max(rows.log_z_bound));
-            let pass = self.updates + ((pass as u64) << 40);
-            self.thorough_audit((&model, states), pass, temperatures, bound)?
+            let mut found = self.sampled_audit(&model, temperatures, self.streams_of(pass))?;
+            found.refuse_below(bound);
+            found
         };
         let likelihood = |mean: MeanLogF| mean.log_likelihood(log_z.value, log_z.std_error);
-        Ok(FinalLikelihood {
+        let likelihood = FinalLikelihood {
             train: likelihood(train),
             validation: validation.map(likelihood),
             test: test.map(likelihood),
             log_z,
-        })
+        };
+        Ok(Annealed { likelihood, bound })
+    }
+
+    fn streams_of(&self, pass: Pass) -> u64 {
+        self.updates + ((pass as u64) << 40)
     }
 }
 
@@ -133,31 +157,38 @@ impl Trainer {
     pub fn audited_best(&self) -> Result<Option<Best>> {
         let candidates = self.candidates_to_audit();
         let audited = candidates.len();
-        let value = |found: &FinalLikelihood| {
-            found.validation.map_or(f64::NEG_INFINITY, |validation| validation.value)
-        };
         // One model alone was chosen by no audit.
         let again = audited > 1;
         let most = self.config.audit.temperatures;
         let temperatures = if again { self.temperatures_of_choice(audited) } else { most };
-        let mut best: Option<Best> = None;
+        let mut annealed = Vec::new();
         for (number, (candidate, in_doubt)) in candidates.into_iter().enumerate() {
             let _task = progress::task(format!("audit of model {} of {audited}", number + 1));
-            let Candidate { parameters, states, .. } = candidate;
-            let (states, pass) = (states.as_ref(), Pass::Choice);
-            let likelihood = self.audited_likelihood(parameters, states, pass, temperatures)?;
-            let better =
-                best.as_ref().is_none_or(|best| value(&likelihood) > value(&best.likelihood));
-            if better && (!in_doubt || self.confirmed(candidate, &likelihood.log_z)?) {
-                best = Some(Best { candidate: candidate.clone(), likelihood, in_doubt, audited });
-            }
+            let found = self.annealed(&candidate.parameters, Pass::Choice, temperatures)?;
+            annealed.push((found.hope(), (found, candidate, in_doubt)));
         }
+        let mut best = highest(annealed, |(found, candidate, in_doubt), so_far| {
+            let of = (&*candidate.parameters, candidate.states.as_ref());
+            let likelihood = self.thorough(found, of, Pass::Choice)?;
+            let value = likelihood.choice();
+            let better = so_far.is_none_or(|so_far| value > so_far)
+                && (!in_doubt || self.confirmed(candidate, &likelihood.log_z)?);
+            let best = || Best { candidate: candidate.clone(), likelihood, in_doubt, audited };
+            Ok(better.then(|| (value, best())))
+        })?;
         let sampled = |best: &mut Best| again && best.likelihood.log_z.method != Method::Exact;
         let Some(best) = best.take_if(sampled) else { return Ok(best) };
         let Candidate { parameters, states, .. } = &best.candidate;
         let _task = progress::task("audit of the best model");
-        let likelihood =
-            self.audited_likelihood(parameters, states.as_ref(), Pass::Report, most)?;
+        let report = |temperatures| {
+            let found = self.annealed(parameters, Pass::Report, temperatures)?;
+            self.thorough(found, (parameters, states.as_ref()), Pass::Report)
+        };
+        let likelihood = match report(self.temperatures_of_choice(1))? {
+            // Longer annealing only where its value is the one that counts.
+            short if short.log_z.method == Method::Ais => report(most)?,
+            found => found,
+        };
         Ok(Some(Best { likelihood: best.likelihood.or(likelihood), ..best }))
     }
 
@@ -195,35 +226,49 @@ impl FinalLikelihood {
         b.at_least = higher(a.at_least, b.at_least);
         b.value = b.value.max(b.at_least.unwrap_or(f64::NEG_INFINITY));
         let (shift, std_error) = (own - b.value, b.std_error);
-        let parts = [Some(&mut second.train), second.validation.as_mut(), second.test.as_mut()];
+        second.shift(shift, std_error);
+        second
+    }
+
+    /// The log-likelihoods by a log Z that is lower by `shift` and has another standard error.
+    fn shift(&mut self, shift: f64, std_error: f64) {
+        let parts = [Some(&mut self.train), self.validation.as_mut(), self.test.as_mut()];
         for part in parts.into_iter().flatten() {
             *part = part.with_log_z(shift, std_error);
         }
-        second
+    }
+
+    /// By this value the best model is chosen, nats a row.
+    fn choice(&self) -> f64 {
+        self.validation.map_or(f64::NEG_INFINITY, |validation| validation.value)
     }
 }
 
 impl Trainer {
     /// The automatic estimate with rows of the data, unless it is in doubt or annealing gives more; otherwise annealing. Annealing alone
-    /// can miss narrow modes from any start, and a model with too low a log Z looks better than it is.
-    fn thorough_audit(
+    /// can miss narrow modes from any start, and a model with too low a log Z looks better than it is. Exact values stay.
+    fn thorough(
         &self,
-        (model, states): (&Model, Option<&BitMatrix>),
-        pass: u64,
-        temperatures: usize,
-        bound: f64,
-    ) -> Result<Estimate> {
-        let mut annealed = self.sampled_audit(model, temperatures, pass)?;
-        annealed.refuse_below(bound);
-        let mut found = self.automatic_audit(&model.parameters, states, pass)?;
+        Annealed { mut likelihood, bound }: Annealed,
+        (parameters, states): (&Parameters, Option<&BitMatrix>),
+        pass: Pass,
+    ) -> Result<FinalLikelihood> {
+        let annealed = likelihood.log_z.clone();
+        if annealed.method == Method::Exact {
+            return Ok(likelihood);
+        }
+        let mut found = self.automatic_audit(parameters, states, self.streams_of(pass))?;
         found.refuse_below(bound);
         let error = found.std_error.hypot(annealed.std_error);
         let below = found.value - annealed.value > MOST_ERRORS * error;
         let at_least = higher(annealed.at_least, found.at_least);
         let above = annealed.at_least > Some(found.value + MOST_ERRORS * found.std_error);
+        let by_annealing = annealed.value;
         let taken = if below || (found.trust.is_sound() && !above) { found } else { annealed };
         let value = taken.value.max(at_least.unwrap_or(f64::NEG_INFINITY));
-        Ok(Estimate { value, at_least, ..taken })
+        likelihood.shift(by_annealing - value, taken.std_error);
+        likelihood.log_z = Estimate { value, at_least, ..taken };
+        Ok(likelihood)
     }
 
     /// The estimate with a mode search, from rows of the data and `states` of the model.
@@ -259,9 +304,60 @@ impl Trainer {
     }
 }
 
+/// The item with the highest value, where values are dear and about as high as the number beside the item: from the highest number down,
+/// until none is above the best value. `value`: of an item, given the best so far; `None`: not better.
+fn highest<T, B>(
+    mut items: Vec<(f64, T)>,
+    mut value: impl FnMut(T, Option<f64>) -> Result<Option<(f64, B)>>,
+) -> Result<Option<B>> {
+    // Stable: of equal ones the first comes first.
+    items.sort_by(|(a, _), (b, _)| b.total_cmp(a));
+    let mut best: Option<(f64, B)> = None;
+    for (hope, item) in items {
+        let so_far = best.as_ref().map(|(value, _)| *value);
+        if so_far.is_some_and(|value| value >= hope) {
+            break;
+        }
+        best = value(item, so_far)?.or(best);
+    }
+    Ok(best.map(|(_, best)| best))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// The automatic estimate is made only of models that can still be the best.
+    #[test]
+    fn dear_values_are_found_from_the_highest_hope_down() {
+        let of = |items: &[(f64, f64)]| {
+            let items = items.iter().map(|&(hope, value)| (hope, (hope, value))).collect();
+            let mut asked = Vec::new();
+            let best = highest(items, |(hope, value): (f64, f64), so_far| {
+                asked.push(hope);
+                Ok(so_far.is_none_or(|so_far| value > so_far).then_some((value, value)))
+            });
+            (best.unwrap(), asked)
+        };
+        assert_eq!(of(&[(-3.0, -3.0), (-1.0, -1.0), (-2.0, -2.0)]), (Some(-1.0), vec![-1.0]));
+        // Annealing had missed half of the first model: the next two are asked.
+        let items = [(-1.0, -1.7), (-2.0, -2.0), (-1.5, -1.6)];
+        assert_eq!(of(&items), (Some(-1.6), vec![-1.0, -1.5]));
+        // Annealing in doubt excludes nothing.
+        let items = [(-1.0, -1.0), (f64::INFINITY, -5.0), (f64::INFINITY, -0.5)];
+        assert_eq!(of(&items), (Some(-0.5), vec![f64::INFINITY; 2]));
+        assert_eq!(of(&[]), (None, vec![]));
+    }
+
+    #[test]
+    fn annealing_in_doubt_excludes_no_model() {
+        let mut likelihood = audited(20.0, 0.1);
+        likelihood.validation = likelihood.test;
+        let mut annealed = Annealed { likelihood, bound: 0.0 };
+        assert_eq!(annealed.hope(), -10.0);
+        annealed.likelihood.log_z.trust.doubt(Doubt::StartsDiffer {});
+        assert_eq!(annealed.hope(), f64::INFINITY);
+    }
 
     /// Of a model with a mean log f of 10.
     fn audited(value: f64, std_error: f64) -> FinalLikelihood {

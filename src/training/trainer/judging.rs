@@ -13,9 +13,13 @@ use crate::model::Parameters;
 use crate::record::{Notice, Run};
 use crate::tracking::LogLikelihood;
 use crate::training::{
-    Decision, EarlyStopping, Evaluation, Health, Likelihoods, Reason, TrainingState,
+    Decision, EarlyStopping, Evaluation, Health, Likelihoods, Reason, StopReason, TrainingState,
 };
 use crate::trust::{Doubt, Interface};
+
+/// From this share of the steps of a run on, an improvement is a late one: of a learning rate that falls linearly to zero the second half
+/// of the updates is the last quarter.
+const LATE: f64 = 0.75;
 
 /// Number of successive evaluations that are not sound after which a notice says that audits decide.
 const UNSOUND: u64 = 5;
@@ -178,6 +182,13 @@ impl Trainer {
             self.judge.standing.cooldown = cooldown;
         }
         evaluation.decision = Some(decision);
+    }
+
+    /// The update at which the validation rows improved last, if that was late in a run that only its length ended.
+    pub fn improved_late(&self, reason: StopReason) -> Option<u64> {
+        let improved = self.judge.stopping.improved_at();
+        let share = self.config.training.learning_rate.share_until(improved, self.total);
+        (reason == StopReason::Finished && share > LATE).then_some(improved)
     }
 
     /// The model may be the best of the run.
