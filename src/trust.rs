@@ -110,7 +110,7 @@ mod tests {
     fn sound_until_doubted() {
         let mut trust = Trust::sound();
         assert!(trust.is_sound() && trust.to_string() == "sound" && trust.names().is_empty());
-        trust.doubt(Doubt::FewTravelled { travelled: 3, chains: 100 });
+        trust.doubt(Doubt::FewTravelled { crossed: 3, chains: 100 });
         trust.doubt(Doubt::other("movement", "the model runs away"));
         for (first, more) in [(5.0, false), (7.0, true)] {
             let (second, [first_error, second_error]) = (6.0, [0.1; 2]);

@@ -134,8 +134,8 @@ fn shortened(message: &str) -> String {
             .iter()
             .any(|useless| start.starts_with(useless))
     });
-    let told: Vec<String> = paragraphs.map(one_line).filter(|text| !text.is_empty()).collect();
-    format!("{}; --help tells more", told.join("; "))
+    let texts: Vec<String> = paragraphs.map(one_line).filter(|text| !text.is_empty()).collect();
+    format!("{}; --help tells more", texts.join("; "))
 }
 
 fn one_line(text: &str) -> String {

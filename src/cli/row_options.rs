@@ -99,7 +99,7 @@ impl RowOptions {
         match (&self.data, run) {
             (None, Some(run)) => Ok((run, asked)),
             (None, None) => {
-                bail!("--data: name the data to evaluate; only models in a run folder tell theirs")
+                bail!("--data: name the data to evaluate; only models in a run folder know theirs")
             }
             (Some(name), run) if !Path::new(name).exists() => {
                 let split = match Split::from_str(name, false) {

@@ -61,7 +61,7 @@ fn one(key: &str, value: Value) -> Value {
     Value::Table(table)
 }
 
-/// Makes all short forms of a configuration into what they stand for. What cannot be understood stays as it is, to be told
+/// Makes all short forms of a configuration into what they stand for. What cannot be understood stays as it is, to be reported
 /// later in the user's own words.
 pub fn expand(config: &mut Table) {
     for key in table::all() {

@@ -1,4 +1,4 @@
-//! Holds a configuration against the table of keys, so that mistakes are told in the words of the user's file.
+//! Holds a configuration against the table of keys, so that mistakes are reported in the words of the user's file.
 
 use toml::{Table, Value};
 

@@ -193,7 +193,7 @@ impl Parameters {
         let [least, largest] = square_biases();
         for (first, _) in self.variables.reals() {
             self.weights[(first + 1) * self.n_hidden..][..self.n_hidden].fill(0.0);
-            // NaN stays, and is told as such.
+            // NaN stays, and is reported as such.
             let square = &mut self.visible_bias[first + 1];
             *square = square.clamp(least, largest);
         }

@@ -8,7 +8,7 @@ use super::live_text::task;
 use super::screen::redraw;
 use crate::context::progress::{Task, Watch, lock};
 
-/// Time without a line after which a long task is told.
+/// Time without a line after which a long task is named.
 const SILENCE: Duration = Duration::from_secs(10);
 /// Time between two looks at the running task.
 const LOOK: Duration = Duration::from_millis(250);

@@ -15,17 +15,17 @@ pub(super) struct Line {
 /// The notices of each kind so far.
 #[derive(Debug, Default)]
 pub(super) struct Repeated {
-    kinds: BTreeMap<&'static str, Told>,
+    kinds: BTreeMap<&'static str, Kept>,
 }
 
 #[derive(Debug)]
-struct Told {
+struct Kept {
     level: Level,
     /// Update of the first one.
     since: u64,
     count: u64,
     /// The last count that was shown.
-    told: u64,
+    shown: u64,
     /// What the last one found, in short.
     found: String,
 }
@@ -35,22 +35,22 @@ impl Repeated {
     pub(super) fn line(&mut self, notice: &Notice, update: u64) -> Option<Line> {
         let level = notice.level();
         let kind = notice.kind();
-        let told = self.kinds.entry(kind).or_insert_with(|| Told {
+        let kept = self.kinds.entry(kind).or_insert_with(|| Kept {
             level,
             since: update,
             count: 0,
-            told: 0,
+            shown: 0,
             found: String::new(),
         });
-        told.count += 1;
-        told.found = notice.text().split([':', ';']).next().unwrap_or(kind).into();
-        if told.count > 1 && told.count < 10 * told.told {
+        kept.count += 1;
+        kept.found = notice.text().split([':', ';']).next().unwrap_or(kind).into();
+        if kept.count > 1 && kept.count < 10 * kept.shown {
             return None;
         }
-        told.told = told.count;
-        let text = match told.count {
+        kept.shown = kept.count;
+        let text = match kept.count {
             1 => notice.text(),
-            _ => again(kind, told),
+            _ => again(kind, kept),
         };
         Some(Line { level, text: format!("update {update}: {text}") })
     }
@@ -58,17 +58,17 @@ impl Repeated {
     /// The counts that were not shown yet.
     pub(super) fn rest(&mut self) -> Vec<Line> {
         let mut lines = Vec::new();
-        for (kind, told) in &mut self.kinds {
-            if told.count > told.told {
-                told.told = told.count;
-                lines.push(Line { level: told.level, text: again(kind, told) });
+        for (kind, kept) in &mut self.kinds {
+            if kept.count > kept.shown {
+                kept.shown = kept.count;
+                lines.push(Line { level: kept.level, text: again(kind, kept) });
             }
         }
         lines
     }
 }
 
-fn again(kind: &str, Told { found, count, since, .. }: &Told) -> String {
+fn again(kind: &str, Kept { found, count, since, .. }: &Kept) -> String {
     format!("{found} ({kind}, {count} times since update {since})")
 }
 
@@ -77,18 +77,18 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_kind_is_told_once_and_then_counted() {
+    fn each_kind_is_shown_once_and_then_counted() {
         let mut repeated = Repeated::default();
         let (missed, widened) = (Notice::ModeMissed, Notice::ErrorBarWidened);
         let first = repeated.line(&widened, 600).unwrap();
         assert_eq!(first.text, format!("update 600: {}", widened.text()));
         assert!(repeated.line(&missed, 650).unwrap().text.contains("missed a mode"));
-        let told: Vec<_> = (1..133)
+        let lines: Vec<_> = (1..133)
             .filter_map(|i| repeated.line(&widened, 600 + i))
             .map(|line| line.text)
             .collect();
         assert_eq!(
-            told,
+            lines,
             [
                 "update 609: tracked log Z changes more than its error bar explains (error-bar-widened, 10 times since update 600)",
                 "update 699: tracked log Z changes more than its error bar explains (error-bar-widened, 100 times since update 600)"

@@ -176,13 +176,13 @@ fn ways(betas: &[f64], chains: &Traces) -> Vec<Element> {
 fn way_words(chains: &Traces, k: usize) -> Here {
     let visits = |chain: usize, end: u32| chains.temperatures.iter().any(|row| row[chain] == end);
     let both = |chain: &usize| visits(*chain, 0) && visits(*chain, k as u32 - 1);
-    let travelled = (0..chains.count()).filter(both).count();
+    let crossed = (0..chains.count()).filter(both).count();
     let words = format!(
-        "{travelled} of all {} chains have been at both ends of the ladder in {} sweeps",
+        "{crossed} of all {} chains have been at both ends of the ladder in {} sweeps",
         chains.count(),
         chains.sweeps()
     );
-    Here::judged(words, travelled as f64 >= MOST * chains.count() as f64)
+    Here::judged(words, crossed as f64 >= MOST * chains.count() as f64)
 }
 
 fn convergence(chains: &Traces) -> (Vec<Vec<Element>>, Here) {

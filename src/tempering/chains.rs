@@ -159,14 +159,14 @@ impl TemperedChains {
             parts.of(self.visible.words_mut(), words).par_chunks_mut(task * words),
             parts.of(last.cached.as_mut_slice(), cached).par_chunks_mut(task * cached),
             parts.of(&mut self.temperatures, 1).par_chunks_mut(task),
-            parts.of(self.round_trips.travellers_mut(), 1).par_chunks_mut(task),
+            parts.of(self.round_trips.trips_mut(), 1).par_chunks_mut(task),
             parts.of(last.log_f.as_mut_slice(), k).par_chunks_mut(task * k),
             parts.of(occupancy.as_mut_slice(), k).par_chunks_mut(task * k),
             parts.of(posterior.as_mut_slice(), k).par_chunks_mut(task * k),
         );
         let run = |(i, rows): (usize, (&mut [u64], _, _, _, _, _, _))| {
-            let (visible, cached, temperatures, travellers, log_f, occupancy, posterior) = rows;
-            let numbers = Numbers { temperatures, travellers, log_f, occupancy, posterior };
+            let (visible, cached, temperatures, trips, log_f, occupancy, posterior) = rows;
+            let numbers = Numbers { temperatures, trips, log_f, occupancy, posterior };
             shared.run(TaskRows { first: (first + i * task) as u32, visible, cached, numbers })
         };
         let own = parts.share(|| rows.into_par_iter().enumerate().map(run).collect());
@@ -183,22 +183,22 @@ impl TemperedChains {
     /// Includes the results of the chains of other ranks: states, tables [S, K], and the sums of their tasks.
     fn gather(&mut self, parts: &Parts<'_>, tables: [&mut [f64]; 3], tallies: &mut Tallies) {
         let (words, k) = (self.visible.words_per_row(), tables[0].len() / self.len().max(1));
-        let mut journeys = self.round_trips.save();
-        let [directions, since_crossing, families] = &mut journeys;
+        let mut trips = self.round_trips.save();
+        let [directions, since_crossing, lineages] = &mut trips;
         let [log_f, occupancy, posterior] = tables;
         parts.gather([
             parts.rows(self.visible.words_mut(), words),
             parts.rows(&mut self.temperatures[..], 1),
             parts.rows(&mut directions[..], 1),
             parts.rows(&mut since_crossing[..], 1),
-            parts.rows(&mut families[..], 1),
+            parts.rows(&mut lineages[..], 1),
             parts.rows(log_f, k),
             parts.rows(occupancy, k),
             parts.rows(posterior, k),
             parts.tasks_of(&mut tallies.transitions[..], k * k),
             parts.tasks_of(&mut tallies.round_trips[..], 1),
         ]);
-        self.round_trips.set(journeys);
+        self.round_trips.set(trips);
     }
 }
 

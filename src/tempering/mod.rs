@@ -35,7 +35,7 @@ pub use model_path::{GeometricPath, MixturePath, ModelPath};
 pub use path::{Evaluated, TemperedPath};
 pub use pseudo_prior::PseudoPrior;
 pub(crate) use round_trips::WINDOW;
-pub use round_trips::{NEEDED_PER_CHAIN, RoundTrips, Traveller};
+pub use round_trips::{NEEDED_PER_CHAIN, RoundTrips, Trip};
 pub use simulated::{SimulatedTempering, Slopes, Swept};
 pub use tempered::{AtOne, Tempering};
 pub use weights::{effective_number, normalised, systematic};

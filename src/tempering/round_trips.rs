@@ -17,27 +17,27 @@ const DOWN: u8 = 2;
 
 /// Values of a chain beside its state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Traveller {
+pub struct Trip {
     /// The end visited last: none yet, the bottom (on its way up), the top (on its way down).
     direction: u8,
     /// Sweeps since it last arrived at one end from the other; `u32::MAX` if it never did.
     since_crossing: u32,
     /// The ancestor of its state: the chain itself, until resampling replaces its state by that of another chain. A chain at beta = 0 draws
     /// v independently of its past, and is its own ancestor again.
-    family: u32,
+    lineage: u32,
 }
 
 /// Order of the values from [`RoundTrips::save`].
-const SETTERS: [fn(&mut Traveller, u32); 3] = [
-    |traveller, value| traveller.direction = value as u8,
-    |traveller, value| traveller.since_crossing = value,
-    |traveller, value| traveller.family = value,
+const SETTERS: [fn(&mut Trip, u32); 3] = [
+    |trip, value| trip.direction = value as u8,
+    |trip, value| trip.since_crossing = value,
+    |trip, value| trip.lineage = value,
 ];
 
 /// Direction of each chain, and completed round trips in a sliding window of sweeps.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RoundTrips {
-    travellers: Vec<Traveller>,
+    trips: Vec<Trip>,
     /// Trips and sweeps of the current and the last full half window.
     pub(crate) recent: [(u64, u64); 2],
 }
@@ -45,69 +45,64 @@ pub struct RoundTrips {
 impl RoundTrips {
     /// No chain has visited an end yet.
     pub fn new(chains: usize) -> Self {
-        let new = |family| Traveller { direction: NEITHER, since_crossing: u32::MAX, family };
-        Self { travellers: (0..chains as u32).map(new).collect(), recent: [(0, 0); 2] }
+        let new = |lineage| Trip { direction: NEITHER, since_crossing: u32::MAX, lineage };
+        Self { trips: (0..chains as u32).map(new).collect(), recent: [(0, 0); 2] }
     }
 
     /// Restores the values of [`RoundTrips::save`]; `None` if a value is not possible.
     pub(crate) fn restore(saved: [Vec<u32>; 3], recent: [(u64, u64); 2]) -> Option<Self> {
-        let [directions, since, families] = saved;
+        let [directions, since, lineages] = saved;
         let chains = directions.len();
-        let fits = since.len() == chains && families.len() == chains;
+        let fits = since.len() == chains && lineages.len() == chains;
         let valid = directions.iter().all(|d| *d <= u32::from(DOWN))
-            && families.iter().all(|family| (*family as usize) < chains);
-        let travellers = directions.iter().zip(since).zip(families);
-        let travellers = travellers.map(|((direction, since_crossing), family)| Traveller {
+            && lineages.iter().all(|lineage| (*lineage as usize) < chains);
+        let trips = directions.iter().zip(since).zip(lineages);
+        let trips = trips.map(|((direction, since_crossing), lineage)| Trip {
             direction: *direction as u8,
             since_crossing,
-            family,
+            lineage,
         });
-        (fits && valid).then(|| Self { travellers: travellers.collect(), recent })
+        (fits && valid).then(|| Self { trips: trips.collect(), recent })
     }
 
     /// Directions, sweeps since the last crossing and lineages of the chains, for checkpoints.
     pub fn save(&self) -> [Vec<u32>; 3] {
-        let all = |value: fn(&Traveller) -> u32| self.travellers.iter().map(value).collect();
-        [all(|t| u32::from(t.direction)), all(|t| t.since_crossing), all(|t| t.family)]
+        let all = |value: fn(&Trip) -> u32| self.trips.iter().map(value).collect();
+        [all(|t| u32::from(t.direction)), all(|t| t.since_crossing), all(|t| t.lineage)]
     }
 
-    /// The chains' travellers, `[S]`, to share among tasks that call [`RoundTrips::advance`].
-    pub fn travellers_mut(&mut self) -> &mut [Traveller] {
-        &mut self.travellers
+    /// What is known of every chain, `[S]`, to share among tasks that call [`RoundTrips::advance`].
+    pub fn trips_mut(&mut self) -> &mut [Trip] {
+        &mut self.trips
     }
 
     /// Restores the values of [`RoundTrips::save`] of all ranks.
     pub(crate) fn set(&mut self, saved: [Vec<u32>; 3]) {
         for (values, set) in saved.into_iter().zip(SETTERS) {
-            self.travellers.iter_mut().zip(values).for_each(|(own, value)| set(own, value));
+            self.trips.iter_mut().zip(values).for_each(|(own, value)| set(own, value));
         }
     }
 
     /// Forgets directions and earlier round trips, for states that were set from outside.
     pub(crate) fn forget(&mut self) {
-        *self = Self::new(self.travellers.len());
+        *self = Self::new(self.trips.len());
     }
 
     /// Forgets directions, but not the round trips.
     pub fn forget_directions(&mut self) {
-        self.travellers.iter_mut().for_each(|t| t.direction = NEITHER);
+        self.trips.iter_mut().for_each(|t| t.direction = NEITHER);
     }
 
     /// Every chain gets the state of the given one; `from`, shape `[S]`.
     pub(crate) fn resample(&mut self, from: &[usize]) {
-        self.travellers = from.iter().map(|&s| self.travellers[s]).collect();
+        self.trips = from.iter().map(|&s| self.trips[s]).collect();
     }
 
     /// Records the temperatures after a sweep of the chains from `first` on; returns the number of completed round trips.
-    pub fn advance(
-        travellers: &mut [Traveller],
-        first: u32,
-        temperatures: &[u32],
-        top: u32,
-    ) -> u64 {
+    pub fn advance(trips: &mut [Trip], first: u32, temperatures: &[u32], top: u32) -> u64 {
         let mut completed = 0;
-        for ((own, traveller), &k) in (first..).zip(travellers).zip(temperatures) {
-            let Traveller { direction, since_crossing, family } = traveller;
+        for ((own, trip), &k) in (first..).zip(trips).zip(temperatures) {
+            let Trip { direction, since_crossing, lineage } = trip;
             *since_crossing = since_crossing.saturating_add(1);
             if k == 0 {
                 if *direction == DOWN {
@@ -115,7 +110,7 @@ impl RoundTrips {
                     *since_crossing = 0;
                 }
                 *direction = UP;
-                *family = own;
+                *lineage = own;
             } else if k == top && *direction == UP {
                 *direction = DOWN;
                 *since_crossing = 0;
@@ -135,35 +130,35 @@ impl RoundTrips {
     }
 
     /// Lineage of each chain, `[S]`.
-    pub fn families(&self) -> Vec<u32> {
-        self.travellers.iter().map(|traveller| traveller.family).collect()
+    pub fn lineages(&self) -> Vec<u32> {
+        self.trips.iter().map(|trip| trip.lineage).collect()
     }
 
     /// Sums over lineages: `parts`, one per chain, shape `[S]`, as is the result. Chains of one lineage share their past, so an error bar
     /// is the spread of lineages, not of chains.
-    pub fn by_family(&self, parts: &[f64]) -> Vec<f64> {
+    pub fn by_lineage(&self, parts: &[f64]) -> Vec<f64> {
         let mut sums = vec![0.0; parts.len()];
-        for (traveller, part) in self.travellers.iter().zip(parts) {
-            sums[traveller.family as usize] += part;
+        for (trip, part) in self.trips.iter().zip(parts) {
+            sums[trip.lineage as usize] += part;
         }
         sums
     }
 
-    /// [`RoundTrips::by_family`] of the chains' contributions to an error.
-    pub(crate) fn of_families(&self, influence: &Influence) -> Influence {
-        Influence::new(self.by_family(influence.parts()))
+    /// [`RoundTrips::by_lineage`] of the chains' contributions to an error.
+    pub(crate) fn of_lineages(&self, influence: &Influence) -> Influence {
+        Influence::new(self.by_lineage(influence.parts()))
     }
 
     /// Fraction of the chains that went from one end of the ladder to the other in the last `sweeps` sweeps.
     pub(crate) fn crossed_within(&self, sweeps: u64) -> f64 {
-        let crossed = self.travellers.iter().filter(|t| u64::from(t.since_crossing) < sweeps);
-        crossed.count() as f64 / self.travellers.len().max(1) as f64
+        let crossed = self.trips.iter().filter(|t| u64::from(t.since_crossing) < sweeps);
+        crossed.count() as f64 / self.trips.len().max(1) as f64
     }
 
     /// Round trips per chain in the window (the last 500 to 1000 sweeps, or all so far).
     pub(crate) fn per_chain(&self) -> f64 {
         let trips = self.recent[0].0 + self.recent[1].0;
-        trips as f64 / self.travellers.len().max(1) as f64
+        trips as f64 / self.trips.len().max(1) as f64
     }
 
     /// Length of the window, which grows to 1000 sweeps at most.
@@ -197,7 +192,7 @@ mod tests {
         let mut trips = RoundTrips::new(1);
         let path = [2, 4, 0, 3, 4, 4, 1, 0, 4, 0, 1, 2];
         let completed: u64 =
-            path.iter().map(|&k| RoundTrips::advance(trips.travellers_mut(), 0, &[k], 4)).sum();
+            path.iter().map(|&k| RoundTrips::advance(trips.trips_mut(), 0, &[k], 4)).sum();
         assert_eq!(completed, 2);
         assert_eq!((trips.crossed_within(2), trips.crossed_within(3)), (0.0, 1.0));
     }
@@ -215,17 +210,17 @@ mod tests {
     }
 
     #[test]
-    fn relatives_are_one_family_until_they_draw_anew_at_the_bottom() {
+    fn relatives_are_one_lineage_until_they_draw_anew_at_the_bottom() {
         let mut trips = RoundTrips::new(4);
         trips.resample(&[1, 1, 2, 1]);
         let parts = [1.0, 2.0, 4.0, 8.0];
-        assert_eq!(trips.by_family(&parts), [0.0, 11.0, 4.0, 0.0]);
-        RoundTrips::advance(trips.travellers_mut(), 0, &[0, 3, 3, 2], 5);
-        assert_eq!(trips.by_family(&parts), [1.0, 10.0, 4.0, 0.0]);
+        assert_eq!(trips.by_lineage(&parts), [0.0, 11.0, 4.0, 0.0]);
+        RoundTrips::advance(trips.trips_mut(), 0, &[0, 3, 3, 2], 5);
+        assert_eq!(trips.by_lineage(&parts), [1.0, 10.0, 4.0, 0.0]);
         let again = RoundTrips::restore(trips.save(), trips.recent).unwrap();
         assert_eq!(again, trips);
-        let [directions, since, mut families] = trips.save();
-        families[3] = 4;
-        assert_eq!(RoundTrips::restore([directions, since, families], trips.recent), None);
+        let [directions, since, mut lineages] = trips.save();
+        lineages[3] = 4;
+        assert_eq!(RoundTrips::restore([directions, since, lineages], trips.recent), None);
     }
 }

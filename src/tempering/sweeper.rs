@@ -2,7 +2,7 @@
 
 use super::BetaUpdate;
 use super::path::TemperedPath;
-use super::round_trips::{RoundTrips, Traveller};
+use super::round_trips::{RoundTrips, Trip};
 use crate::collective::Parts;
 use crate::context::interrupt;
 use crate::engine::host::{add_scaled, choose, softmax, softmax_of_line};
@@ -37,7 +37,7 @@ pub(super) struct TaskRows<'a> {
 /// Values of the chains of a task beside their states.
 pub(super) struct Numbers<'a> {
     pub temperatures: &'a mut [u32],
-    pub travellers: &'a mut [Traveller],
+    pub trips: &'a mut [Trip],
     pub log_f: &'a mut [f64],
     pub occupancy: &'a mut [f64],
     pub posterior: &'a mut [f64],
@@ -192,6 +192,6 @@ impl Numbers<'_> {
     }
 
     fn advance(&mut self, first: u32, k: usize) -> u64 {
-        RoundTrips::advance(self.travellers, first, self.temperatures, k as u32 - 1)
+        RoundTrips::advance(self.trips, first, self.temperatures, k as u32 - 1)
     }
 }

@@ -34,10 +34,10 @@ impl ChainTracker {
         let (s, k) = (temperatures.len(), self.posterior.columns());
         state.bits(&name("chains.visible"), visible);
         state.array(&name("chains.temperatures"), &[s], temperatures);
-        let [directions, since_crossing, families] = round_trips.save();
+        let [directions, since_crossing, lineages] = round_trips.save();
         state.array(&name("chains.directions"), &[s], &directions);
         state.array(&name("chains.since_crossing"), &[s], &since_crossing);
-        state.array(&name("chains.families"), &[s], &families);
+        state.array(&name("chains.families"), &[s], &lineages);
         state.array(&name("chains.log_weights"), &[s], log_weights);
         state.json(
             &name("chains.position"),
@@ -72,7 +72,7 @@ impl ChainTracker {
         }
         let problem = |what: String| Error::Mismatch(format!("checkpoint: {what}"));
         let inconsistent = |what: &str| problem(format!("{what} do not fit the configuration"));
-        let journeys = [
+        let trips = [
             state.array(&name("chains.directions"), &[s])?,
             state.array(&name("chains.since_crossing"), &[s])?,
             state.array(&name("chains.families"), &[s])?,
@@ -85,8 +85,8 @@ impl ChainTracker {
             visible: state.bits(&name("chains.visible"), s, path.n_visible())?,
             temperatures,
             log_weights: state.array(&name("chains.log_weights"), &[s])?,
-            round_trips: RoundTrips::restore(journeys, position.recent)
-                .ok_or_else(|| inconsistent("the chains' journeys"))?,
+            round_trips: RoundTrips::restore(trips, position.recent)
+                .ok_or_else(|| inconsistent("the chains' round trips"))?,
             seed: position.seed,
             sweeps: position.sweeps,
             redrawn: false,

@@ -80,7 +80,7 @@ impl ChainTracker {
         let measured = |occupancy: &Table| {
             let mut found = prior.measure(&occupancy.scaled(&weights));
             // Lineages at the beginning: chains that separate during these sweeps still share their past.
-            found.influence = self.of_families(&found.influence);
+            found.influence = self.of_lineages(&found.influence);
             found
         };
         let mut copy = self.chains_to_settle();
@@ -107,7 +107,7 @@ impl ChainTracker {
         if !self.options.has(Part::Memory) {
             rest.memory = 0.0;
         }
-        let families = self.chains.round_trips.families();
+        let lineages = self.chains.round_trips.lineages();
         let mut samples = Samples {
             visible: self.chains.visible.select(0..0),
             weights: Vec::new(),
@@ -117,7 +117,7 @@ impl ChainTracker {
         for (_, seen, states) in looks.iter().filter(|(at, ..)| 3 * at > rest.sweeps) {
             samples.visible = samples.visible.followed_by(states);
             samples.weights.extend(seen.iter().map(|&(chain, q)| q * weights[chain]));
-            samples.lineages.extend(seen.iter().map(|&(chain, _)| families[chain]));
+            samples.lineages.extend(seen.iter().map(|&(chain, _)| lineages[chain]));
         }
         let filter = self.filter.get_mut();
         let (step, noise) = filter.innovation(&rest.measurement);

@@ -148,7 +148,7 @@ impl ChainTracker {
     pub(crate) fn found(&self, known: bool) -> LogZ {
         let trust = verdict(&Evidence {
             chains: self.chains.len(),
-            families: self.effective_chains(),
+            lineages: self.effective_chains(),
             movement: self.movement_per_round_trip(),
             new: self.steps == 0,
             settled: self.settled.as_ref(),
@@ -230,7 +230,7 @@ impl ChainTracker {
         let record = self.chains.sweep(new, &pseudo_prior, beta_update, sweeps.max(1), start);
         let prior = PseudoPrior::new(new.ladder(), &pseudo_prior);
         let mut measurement = prior.measure(&self.scaled(&record.occupancy));
-        measurement.influence = self.of_families(&measurement.influence);
+        measurement.influence = self.of_lineages(&measurement.influence);
         if self.options.weighted && self.options.has(Part::SharedWeights) {
             self.chains.share_weights_at_base();
         }
@@ -242,7 +242,7 @@ impl ChainTracker {
         let options = self.options;
         let mut shift = || {
             if !options.has(Part::BackwardShift) {
-                let influence = chains.round_trips.of_families(&forward.influence);
+                let influence = chains.round_trips.of_lineages(&forward.influence);
                 return Shift { influence, ..forward.clone() };
             }
             let then = nodes.evaluate(old, &chains.visible).log_f;
@@ -272,7 +272,7 @@ impl ChainTracker {
 
     /// (sum w)^2/sum w^2 of the chains' own weights, not those at beta = 1.
     pub fn effective_chains(&self) -> f64 {
-        effective_number(&self.chains.round_trips.by_family(&self.chains.weights()))
+        effective_number(&self.chains.round_trips.by_lineage(&self.chains.weights()))
     }
 
     /// Fraction of the chains that went from one end of the ladder to the other in the last 1000 sweeps.
@@ -307,9 +307,9 @@ impl ChainTracker {
     }
 
     /// Contributions to an error, those of one lineage summed.
-    pub(super) fn of_families(&self, influence: &Influence) -> Influence {
+    pub(super) fn of_lineages(&self, influence: &Influence) -> Influence {
         match self.options.has(Part::Lineages) {
-            true => self.chains.round_trips.of_families(influence),
+            true => self.chains.round_trips.of_lineages(influence),
             false => influence.clone(),
         }
     }
@@ -369,7 +369,7 @@ fn backward(back: &Shift, chains: &TemperedChains) -> (Shift, Option<f64>) {
     let influence = Influence::new(back.influence.parts().iter().map(|part| -part).collect());
     let shift = Shift {
         log_ratio: back.log_ratio.iter().map(|d| -d).collect(),
-        influence: chains.round_trips.of_families(&influence),
+        influence: chains.round_trips.of_lineages(&influence),
         variance,
     };
     (shift, (largest.abs() > LARGEST_STEP).then_some(largest))

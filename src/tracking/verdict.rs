@@ -31,7 +31,7 @@ pub(super) struct Evidence<'a> {
     /// Number of chains.
     pub chains: usize,
     /// Effective number of lineages among them.
-    pub families: f64,
+    pub lineages: f64,
     /// See [`super::ChainTracker::movement_per_round_trip`].
     pub movement: f64,
     /// Whether the chains were re-initialised at this evaluation, from reference states.
@@ -47,9 +47,9 @@ pub(super) struct Evidence<'a> {
 /// The diagnostics.
 pub(super) fn verdict(evidence: &Evidence<'_>) -> Trust {
     let mut trust = Trust::sound();
-    let Evidence { chains, families, movement, new, settled, round_trips, known } = *evidence;
-    if families < FEWEST.min(0.5 * chains as f64).max(2.5) {
-        trust.doubt(Doubt::FewChains { lineages: families, chains });
+    let Evidence { chains, lineages, movement, new, settled, round_trips, known } = *evidence;
+    if lineages < FEWEST.min(0.5 * chains as f64).max(2.5) {
+        trust.doubt(Doubt::FewChains { lineages, chains });
     }
     // Reference states are drawn from these chains: if all are frozen, the share that they find says nothing of other states.
     let known = known && settled.is_some_and(|settled| settled.correlation <= FROZEN);
@@ -98,14 +98,14 @@ mod tests {
 
     #[test]
     fn each_doubt_has_its_cause() {
-        let doubts = |families, movement, per_chain: u64, settled: Option<&Settled>| {
+        let doubts = |lineages, movement, per_chain: u64, settled: Option<&Settled>| {
             let mut round_trips = RoundTrips::new(100);
             round_trips.add(100 * per_chain, 1000);
             let round_trips = &round_trips;
             let new = movement == 0.0;
             let known = false;
             let evidence =
-                Evidence { chains: 100, families, movement, new, settled, round_trips, known };
+                Evidence { chains: 100, lineages, movement, new, settled, round_trips, known };
             let doubts = verdict(&evidence).names();
             // Reference states make up for chains that lag, unless they are frozen, and for nothing else.
             let lags = movement < FOLLOWED_BY_THE_KNOWN && doubts == "lag"
@@ -139,9 +139,9 @@ mod tests {
             round_trips.add(200, 1000);
             let settled = Settled { correlation: 0.1, correlation_before, sweeps, ..SETTLED };
             let (settled, round_trips) = (Some(&settled), &round_trips);
-            let (chains, families, new) = (100, 80.0, false);
+            let (chains, lineages, new) = (100, 80.0, false);
             let evidence =
-                Evidence { chains, families, movement, new, settled, round_trips, known };
+                Evidence { chains, lineages, movement, new, settled, round_trips, known };
             verdict(&evidence).names()
         };
         let doubts = |movement, sweeps, known| after(0.1, movement, sweeps, known);
@@ -160,7 +160,7 @@ mod tests {
             round_trips.add(trips, 160);
             let evidence = Evidence {
                 chains: 100,
-                families: 80.0,
+                lineages: 80.0,
                 movement: 1.0,
                 new: false,
                 settled: Some(&SETTLED),
@@ -177,7 +177,7 @@ mod tests {
         round_trips.add(18, 1000);
         let evidence = Evidence {
             chains: 2,
-            families: 2.0,
+            lineages: 2.0,
             movement: 0.0,
             new: false,
             settled: Some(&SETTLED),

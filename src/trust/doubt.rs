@@ -84,7 +84,7 @@ doubts! {
     StartsDiffer {} "starts-differ" "annealing from the marginals of the data and from a mixture fitted to the rows differ by more than their errors: one of them misses a part of the model" [AUDIT];
     AuditsDiffer { value: f64, std_error: f64 } "audits-differ" "{value:.3} ± {std_error:.3} by an audit with other random numbers: one of them misses a part of the model" [AUDIT];
     NotMixed { per_chain: f64, needed: f64 } "not-mixed" "not mixed: {per_chain:.2} round trips per chain, {needed} needed" [MORE_SWEEPS, MORE_TEMPERATURES];
-    FewTravelled { travelled: usize, chains: usize } "few-travelled" "only {travelled} of {chains} chains have been at both ends of the ladder" [MORE_SWEEPS, OTHER_START];
+    FewTravelled { crossed: usize, chains: usize } "few-travelled" "only {crossed} of {chains} chains have been at both ends of the ladder" [MORE_SWEEPS, OTHER_START];
     Frozen { correlation: f64 } "frozen" "each chain keeps to its place, the halves of the run correlate by {correlation:.2}: the error does not fall like 1/sqrt(sweeps)" [MORE_SWEEPS, OTHER_START];
     ChainsDiffer { correlation: f64, r_hat: f64 } "chains-differ" "single chains see different parts of the model: their free energies in both halves of the run correlate by {correlation:.2} (R-hat {r_hat:.2})" [MORE_SWEEPS, OTHER_START];
     NotSettled {} "not-settled" "initial rounds did not converge" [MORE_SWEEPS];

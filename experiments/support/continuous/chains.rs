@@ -229,20 +229,20 @@ impl SimulatedTempering for ContinuousTempering<'_> {
             self.states.par_chunks_mut(task * d),
             self.densities.par_chunks_mut(task),
             self.temperatures.par_chunks_mut(task),
-            self.round_trips.travellers_mut().par_chunks_mut(task),
+            self.round_trips.trips_mut().par_chunks_mut(task),
             self.log_f.as_mut_slice().par_chunks_mut(task * k),
             occupancy.as_mut_slice().par_chunks_mut(task * k),
         )
             .into_par_iter()
             .enumerate()
-            .map(|(i, (states, densities, temperatures, travellers, log_f, occupancy))| {
+            .map(|(i, (states, densities, temperatures, trips, log_f, occupancy))| {
                 let mut scratch = Scratch::new(d);
                 let mut tally = Tally::new(k);
                 let mut q = vec![0.0; k];
                 let rows = states.chunks_exact_mut(d).zip(densities).zip(temperatures);
-                let rows = rows.zip(travellers).zip(log_f.chunks_exact_mut(k));
+                let rows = rows.zip(trips).zip(log_f.chunks_exact_mut(k));
                 for (s, (row, occupancy)) in rows.zip(occupancy.chunks_exact_mut(k)).enumerate() {
-                    let ((((x, densities), temperature), traveller), log_f) = row;
+                    let ((((x, densities), temperature), trip), log_f) = row;
                     for sweep in 0..sweeps as u64 {
                         let streams = Streams::new(seed, Purpose::ContinuousChain, first + sweep);
                         let mut stream = streams.row((i * task + s) as u32);
@@ -267,7 +267,7 @@ impl SimulatedTempering for ContinuousTempering<'_> {
                         tally.accepted[at].0 += acceptance;
                         tally.accepted[at].1 += 1;
                         tally.round_trips += RoundTrips::advance(
-                            std::slice::from_mut(traveller),
+                            std::slice::from_mut(trip),
                             (i * task + s) as u32,
                             &[*temperature],
                             k as u32 - 1,

@@ -68,7 +68,7 @@ pub(super) struct Exploration<'a> {
     pool: WeightedRows,
     kinds: Vec<Kind>,
     choice: Choice,
-    last: Option<Journey>,
+    last: Option<LastRun>,
     /// A lower bound of log Z from the weights of all annealing passes, and the number of these.
     at_least: f64,
     passes: usize,
@@ -80,7 +80,7 @@ pub(super) struct Exploration<'a> {
 }
 
 /// States of the chains at the end of the last run.
-struct Journey {
+struct LastRun {
     kind: usize,
     base: MixtureBase,
     chains: TemperedChains,
@@ -151,7 +151,7 @@ impl<'a> Exploration<'a> {
     pub(super) fn mixture(&mut self) -> Result<MixtureBase> {
         let kind = self.next_kind();
         match &self.last {
-            Some(journey) if journey.goes_on && journey.kind == kind => Ok(journey.base.clone()),
+            Some(run) if run.goes_on && run.kind == kind => Ok(run.base.clone()),
             _ => self.new_mixture(kind),
         }
     }
@@ -159,7 +159,7 @@ impl<'a> Exploration<'a> {
     fn next_kind(&mut self) -> usize {
         match &self.last {
             // A mixture that was fitted for these chains is kept while they only need time.
-            Some(Journey { kind, goes_on: true, .. })
+            Some(LastRun { kind, goes_on: true, .. })
                 if matches!(self.kinds[*kind], Kind::Fitted(_)) =>
             {
                 *kind
@@ -187,15 +187,15 @@ impl<'a> Exploration<'a> {
     pub(super) fn run(&mut self, sweeps: usize) -> Result<(Estimate, String)> {
         let (kind, settings, seed) = (self.next_kind(), self.settings, self.seed());
         let ladder = &settings.ladder;
-        let goes_on = |journey: &Journey| journey.goes_on && journey.kind == kind;
+        let goes_on = |run: &LastRun| run.goes_on && run.kind == kind;
         let before = self.last.take().filter(goes_on);
         let base = match &before {
-            Some(journey) => journey.base.clone(),
+            Some(run) => run.base.clone(),
             None => self.new_mixture(kind)?,
         };
         let path = MixturePath { engine: self.engine, ladder, base: &base };
         let (mut states, zeta, above) = match before {
-            Some(Journey { chains, zeta, above, .. }) => (chains, Some(zeta), above),
+            Some(LastRun { chains, zeta, above, .. }) => (chains, Some(zeta), above),
             None => {
                 let start = path.sample_base(settings.chains, seed, 0);
                 let above = self.states_above(settings.chains / 2).rows();
@@ -235,7 +235,7 @@ impl<'a> Exploration<'a> {
             .with(&self.search.drawn(MOST_MODES, 1, self.seed()), SHARE_OF_MODES);
         drop(chains);
         let zeta = run.measurement().log_z;
-        self.last = Some(Journey { kind, base, chains: states, zeta, sweeps, above, goes_on });
+        self.last = Some(LastRun { kind, base, chains: states, zeta, sweeps, above, goes_on });
         self.runs += 1;
         Ok((estimate, format!("{}, {line}", self.kinds[kind])))
     }
@@ -252,7 +252,7 @@ impl<'a> Exploration<'a> {
     /// Chains that hardly ever reach beta = 1.
     pub(super) fn take_at_one(&mut self, count: usize, spacing: Option<usize>) -> Result<AtOne> {
         let ladder = &self.settings.ladder;
-        let Some(Journey { base, chains, zeta, sweeps, .. }) = &mut self.last else {
+        let Some(LastRun { base, chains, zeta, sweeps, .. }) = &mut self.last else {
             return Err(Error::Invalid("no run has left chains to sample".into()));
         };
         let at_one = ladder.log_prior().last().map_or(0.0, |log_r| log_r.exp());

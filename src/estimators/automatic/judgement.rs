@@ -34,10 +34,9 @@ pub(super) fn judge(evidence: &Evidence<'_>) -> (Estimate, String) {
     let found = run.estimate(Method::Auto, Instant::now(), (value, error), trust);
     let mut estimate = Estimate { at_least: Some(evidence.at_least), ..found };
     estimate.doubt_below(evidence.at_least);
-    let Mixing { round_trips, travelled, correlation, r_hat, effective_log_f, .. } =
-        Mixing::of(run);
+    let Mixing { round_trips, crossed, correlation, r_hat, effective_log_f, .. } = Mixing::of(run);
     let line = format!(
-        "{} chains x {} sweeps: {value:.3} ± {error:.3}; {round_trips:.1} round trips a chain, {travelled} chains travelled, halves correlate by {correlation:.2}, R-hat of free energies {r_hat:.2}, {effective_log_f:.0} of them effective{}",
+        "{} chains x {} sweeps: {value:.3} ± {error:.3}; {round_trips:.1} round trips a chain, {crossed} of them crossed the ladder, halves correlate by {correlation:.2}, R-hat of free energies {r_hat:.2}, {effective_log_f:.0} of them effective{}",
         run.chains,
         run.counted.sweeps,
         if estimate.trust.is_sound() {

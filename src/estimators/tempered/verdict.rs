@@ -30,7 +30,7 @@ pub struct Mixing {
     /// Round trips 1 -> K -> 1 per chain in the counted sweeps.
     pub round_trips: f64,
     /// Chains that have visited both ends of the ladder.
-    pub travelled: usize,
+    pub crossed: usize,
     /// Correlation over chains of G_s in the first and in the second half of the counted sweeps.
     pub correlation: f64,
     /// Correlation over chains of their mean rank of log f(v) in the first and in the second half of the records.
@@ -49,13 +49,12 @@ impl Mixing {
         let n = run.chains as f64;
         let sums = occupancy.column_sums();
         let (first, last) = (BEEN_THERE * (sums[0] / n), BEEN_THERE * (sums[k - 1] / n));
-        let travelled =
-            occupancy.rows().filter(|row| row[0] >= first && row[k - 1] >= last).count();
+        let crossed = occupancy.rows().filter(|row| row[0] >= first && row[k - 1] >= last).count();
         let scores = rank_normalised(&run.log_f);
         let [early, late] = [0, 1].map(|half| halves_parts(&run.halves[half]));
         Self {
             round_trips: run.round_trips as f64 / n,
-            travelled,
+            crossed,
             correlation: correlation(&early, &late),
             rank_correlation: halves_correlation(&scores),
             r_hat: split_r_hat(&scores),
@@ -99,14 +98,13 @@ fn correlation(a: &[f64], b: &[f64]) -> f64 {
 
 /// Whether estimates from these chains can be trusted.
 pub fn verdict(run: &TemperedRun) -> Trust {
-    let Mixing { round_trips, travelled, correlation, rank_correlation, r_hat, .. } =
-        Mixing::of(run);
+    let Mixing { round_trips, crossed, correlation, rank_correlation, r_hat, .. } = Mixing::of(run);
     let mut trust = Trust::sound();
     if round_trips < NEEDED_PER_CHAIN {
         trust.doubt(Doubt::NotMixed { per_chain: round_trips, needed: NEEDED_PER_CHAIN });
     }
-    if (travelled as f64) < NEEDED_SHARE * run.chains as f64 {
-        trust.doubt(Doubt::FewTravelled { travelled, chains: run.chains });
+    if (crossed as f64) < NEEDED_SHARE * run.chains as f64 {
+        trust.doubt(Doubt::FewTravelled { crossed, chains: run.chains });
     }
     // A correlation that is not a number comes from an end that no chain has visited.
     if !matches!(correlation.partial_cmp(&MOST_CORRELATION), Some(std::cmp::Ordering::Less)) {

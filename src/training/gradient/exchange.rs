@@ -212,9 +212,9 @@ mod tests {
         exchange
     }
 
-    /// Particles stay as they are until the chains have travelled, and then take states of theirs.
+    /// Particles stay as they are until the chains have crossed the ladder, and then take states of theirs.
     #[test]
-    fn nothing_is_taken_from_chains_that_have_not_travelled() {
+    fn nothing_is_taken_from_chains_that_have_not_crossed() {
         let model = Model::on_host(gaussian_parameters(12, 6, 0.5, 1));
         let rounds = InitialRounds { sweeps: 1, most: 1, annealed_start: false };
         let mut exchange = exchange(&model, rounds);
