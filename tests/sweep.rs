@@ -128,8 +128,9 @@ fn the_best_preset_chooses_a_size() {
     let of =
         |key: &str| chosen.split(&format!("{key}=")).nth(1).unwrap().split(' ').next().unwrap();
     let tried = trials(&out);
+    let start = if chosen.contains("model.start") { ",start=_exact_" } else { "" };
     let name = format!(
-        "updates={},hidden={},weight_decay={},initial={}",
+        "updates={},hidden={},weight_decay={},initial={}{start}",
         of("training.updates"),
         of("model.hidden"),
         of("training.weight_decay"),
