@@ -84,6 +84,16 @@ mod tests {
     }
 
     #[test]
+    fn a_rate_that_falls_to_zero_makes_its_steps_early() {
+        let share =
+            |schedule, update| LearningRate { initial: 0.5, schedule }.share_until(update, 100);
+        assert!((share(Schedule::Constant {}, 50) - 0.5).abs() < 1e-12);
+        // 100 + 99 + ... + 51 of 100 + 99 + ... + 1.
+        assert!((share(Schedule::LinearToZero {}, 50) - 3775.0 / 5050.0).abs() < 1e-12);
+        assert_eq!(share(Schedule::LinearToZero {}, 100), 1.0);
+    }
+
+    #[test]
     fn configuration_reads_as_documented() {
         let read = |text: &str| toml::from_str::<LearningRate>(text);
         let text = "initial = 1e-5\nschedule = { kind = 'power', exponent = 0.2, warm = 1000 }";

@@ -25,6 +25,30 @@ fn evaluation_with_a_runs_configuration_repeats_its_summary() {
     }
 }
 
+/// In the terminal, in summary.json and in the report, if the updates alone end the run.
+#[test]
+fn a_run_that_ends_while_it_learns_says_so() {
+    let folder = TempDir::new().unwrap();
+    let train = |name: &str, rate: &str| {
+        let out = folder.path().join(name);
+        let rate = format!("training.learning_rate.initial={rate}");
+        let settings = ["training.updates=200", "data.validation_fraction=0.2", &rate];
+        let set = settings.iter().flat_map(|setting| ["--set", setting]);
+        let out_text = text(&out);
+        let arguments = ["train", "bars-and-stripes", "--out", &out_text].into_iter().chain(set);
+        let printed = succeed(&arguments.collect::<Vec<_>>());
+        let report = fs::read_to_string(out.join("report.html")).unwrap();
+        (printed, report, summary(&out)["improved_late"].as_u64())
+    };
+    let words = "still improved at update 200: a longer run (--resume --set training.updates=400)";
+    let (printed, report, late) = train("learns", "0.05");
+    assert!(printed.contains(words) && report.contains(words), "{printed}");
+    assert_eq!(late, Some(200));
+    let (printed, report, late) = train("rests", "1e-9");
+    assert!(![printed, report].iter().any(|it| it.contains("still improved")));
+    assert_eq!(late, None);
+}
+
 /// A run on grey rows, so that it matters what makes them binary.
 struct GreyRun {
     folder: TempDir,
