@@ -33,10 +33,10 @@ fn a_run_that_ends_while_it_learns_says_so() {
         let out = folder.path().join(name);
         let rate = format!("training.learning_rate.initial={rate}");
         let settings = ["training.updates=200", "data.validation_fraction=0.2", &rate];
-        let set = settings.iter().flat_map(|setting| ["--set", setting]);
-        let out_text = text(&out);
-        let arguments = ["train", "bars-and-stripes", "--out", &out_text].into_iter().chain(set);
-        let printed = succeed(&arguments.collect::<Vec<_>>());
+        let at = text(&out);
+        let mut arguments = vec!["train", "bars-and-stripes", "--out", &at];
+        settings.iter().for_each(|setting| arguments.extend(["--set", setting]));
+        let printed = succeed(&arguments);
         let report = fs::read_to_string(out.join("report.html")).unwrap();
         (printed, report, summary(&out)["improved_late"].as_u64())
     };
