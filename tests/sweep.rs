@@ -99,6 +99,21 @@ fn the_best_preset_takes_the_exact_start_where_a_mixture_is_better() {
     assert!(!chosen.contains("exact"), "{chosen}");
 }
 
+/// Steps that are far too large are warned of, with the run that they are of.
+#[test]
+fn warnings_of_a_run_are_shown_with_its_name() {
+    let folder = TempDir::new().unwrap();
+    let rates = "training.learning_rate.initial=0.1,20";
+    let sweep = ["sweep", "bars-and-stripes", "--over", rates, "--set", "training.updates=300"];
+    let (_, lines) = said(&run(folder.path(), &[&sweep[..], &["--keep-all"]].concat()));
+    let warnings: Vec<&str> = lines.lines().filter(|it| it.starts_with("warning:")).collect();
+    assert!(
+        !warnings.is_empty() && warnings.iter().all(|it| it.ends_with("(initial=20)")),
+        "{lines}"
+    );
+    assert!(warnings[0].contains("were shortened"), "{lines}");
+}
+
 /// The preset "best" without a size tries several, continues after an interruption, and the best becomes the run.
 #[cfg(unix)]
 #[test]

@@ -93,7 +93,7 @@ impl Summary {
             writeln!(text, "log Z was not tracked (tempering.share = 0), only estimated at the end")
         };
         self.best.write(&mut text, self.is_tracked());
-        for line in self.remarks() {
+        for line in self.remarks(out) {
             let _ = writeln!(text, "{line}");
         }
         for notice in &self.forced {

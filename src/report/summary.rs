@@ -1,6 +1,7 @@
 //! summary.json: the end of a run, its best model with an audit, and a description of the run.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
@@ -169,8 +170,8 @@ impl Summary {
             != Some(0.0)
     }
 
-    /// Whether the training works, the best model beside the best simple one, and whether the size of the model limits it.
-    pub(crate) fn remarks(&self) -> Vec<String> {
+    /// Of the run in a folder: whether the training works, the best model beside the best simple one, and whether the size of the model limits it.
+    pub(crate) fn remarks(&self, folder: &Path) -> Vec<String> {
         let mut words = Vec::new();
         let (failing, all) = (self.training.failing, self.evaluations.all);
         let mut mended = self.training.mended_at.map_or(String::new(), |update| {
@@ -192,7 +193,8 @@ impl Summary {
         }
         if let Some(update) = self.improved_late {
             words.push(format!(
-                "Validation rows still improved at update {update}: a longer run (--resume --set training.updates={}) or a larger training.learning_rate.initial may give a better model.",
+                "Validation rows still improved at update {update}: a longer run (ztrack train --out {} --resume --set training.updates={}) or a larger training.learning_rate.initial may give a better model.",
+                folder.display(),
                 2 * self.updates
             ));
         }

@@ -153,7 +153,7 @@ fn next(run: &RunFiles, summary: &Summary) -> String {
         let (size, word) = (gap.abs(), if gap < 0.0 { "worse" } else { "better" });
         words += &format!(" Training rows score {size:.2} nats {word} than validation rows.");
     }
-    summary.remarks().iter().for_each(|line| words += &format!(" {line}"));
+    summary.remarks(&run.folder).iter().for_each(|line| words += &format!(" {line}"));
     if let Some((name, count)) = run.metrics.doubts().first() {
         words += &format!(" Most frequent doubt: `{name}`, {count} times: {}.", remedy(name));
     }

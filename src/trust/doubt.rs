@@ -82,7 +82,7 @@ doubts! {
     AuditFoundMore { update: u64 } "audit" "the audit at update {update} found a higher log Z; in doubt until a sound audit agrees (audit.every)" [];
     MissedBefore { times: u32, of: u32 } "missed-before" "chains missed a part of the model at {times} of the last {of} evaluations, and may miss it still" [EQUILIBRATION, CHAINS, RATE];
     StartsDiffer {} "starts-differ" "annealing from the marginals of the data and from a mixture fitted to the rows differ by more than their errors: one of them misses a part of the model" [AUDIT];
-    AuditsDiffer { value: f64, std_error: f64 } "audits-differ" "{value:.3} ± {std_error:.3} by an audit with other random numbers: one of them misses a part of the model" [AUDIT];
+    AuditsDiffer { value: f64, std_error: f64 } "audits-differ" "{value:.3} ± {std_error:.3} by another audit: one of them misses a part of the model" [AUDIT];
     NotMixed { per_chain: f64, needed: f64 } "not-mixed" "not mixed: {per_chain:.2} round trips per chain, {needed} needed" [MORE_SWEEPS, MORE_TEMPERATURES];
     FewTravelled { crossed: usize, chains: usize } "few-travelled" "only {crossed} of {chains} chains have been at both ends of the ladder" [MORE_SWEEPS, OTHER_START];
     Frozen { correlation: f64 } "frozen" "each chain keeps to its place, the halves of the run correlate by {correlation:.2}: the error does not fall like 1/sqrt(sweeps)" [MORE_SWEEPS, OTHER_START];

@@ -40,10 +40,16 @@ fn a_run_that_ends_while_it_learns_says_so() {
         let report = fs::read_to_string(out.join("report.html")).unwrap();
         (printed, report, summary(&out)["improved_late"].as_u64())
     };
-    let words = "still improved at update 200: a longer run (--resume --set training.updates=400)";
+    let longer = "--resume --set training.updates=400";
+    let at = text(&folder.path().join("learns"));
+    let words =
+        &format!("still improved at update 200: a longer run (ztrack train --out {at} {longer})");
     let (printed, report, late) = train("learns", "0.05");
     assert!(printed.contains(words) && report.contains(words), "{printed}");
     assert_eq!(late, Some(200));
+    let mut command = vec!["train", "--out", &at];
+    command.extend(longer.split(' '));
+    assert!(succeed(&command).contains("after update 400"));
     let (printed, report, late) = train("rests", "1e-9");
     assert!(![printed, report].iter().any(|it| it.contains("still improved")));
     assert_eq!(late, None);

@@ -83,6 +83,15 @@ fn of_variables(variables: &Variables, mut x: Vec<f64>) -> f64 {
 mod tests {
     use super::*;
 
+    #[test]
+    fn products_of_any_length_are_summed() {
+        for n in 0..20 {
+            let [a, b] = [37, 101].map(|step| (0..n).map(|i| f64::from(i * step % 17)).collect());
+            let (a, b): (Vec<f64>, Vec<f64>) = (a, b);
+            assert_eq!(dot(&a, &b), a.iter().zip(&b).map(|(a, b)| a * b).sum::<f64>());
+        }
+    }
+
     /// Small and large inputs, more factors than one product holds, every kind of variable.
     #[test]
     fn many_logarithms_in_one_are_their_sum() {

@@ -145,11 +145,11 @@ impl ModeSearch {
                     continue;
                 }
             }
-            let moves = self.better_moves(&state, &x, value);
+            let mut linear = value - log_partition(&self.other, x.clone());
+            let moves = self.better_moves(&state, &x, linear, value);
             if moves.is_empty() {
                 break;
             }
-            let mut linear = value - log_partition(&self.other, x.clone());
             for change in moves {
                 let there = self.moved(&x, change);
                 let moved = linear + self.linear_change(change);
@@ -235,13 +235,13 @@ impl ModeSearch {
         state
     }
 
-    /// The best move of every variable that raises log f by one, the highest first.
-    fn better_moves(&mut self, state: &[u64], x: &[f64], value: f64) -> Vec<Move> {
+    /// The best move of every variable of which a move raises log f, here `value`, the highest first. `linear`: the part of log f beside
+    /// A(x).
+    fn better_moves(&mut self, state: &[u64], x: &[f64], linear: f64, value: f64) -> Vec<Move> {
         let units = self.bias.len();
         if units * self.other_bias.len() > LARGEST_SCAN {
             return Vec::new();
         }
-        let linear = value - log_partition(&self.other, x.to_vec());
         let mut better: Vec<(Move, f64)> = Vec::new();
         for variable in self.own.clone().of(units) {
             let mut best: Option<(Move, f64)> = None;
@@ -328,6 +328,35 @@ mod tests {
                 let all = all.select((0..all.rows()).filter(|&row| own.allow(all.row(row))));
                 search.note(&all);
                 assert!((search.bound().0 - exact).abs() < 1e-9);
+            }
+        }
+    }
+
+    /// log f of a mode is that of its state, and no move of a variable raises it.
+    #[test]
+    fn ascents_end_where_no_move_helps() {
+        for seed in 0..6 {
+            let p = gaussian_parameters(24, 15, 1.5, seed);
+            let variables = if seed % 2 == 0 { "3+,4,5,2*1+,10*1+" } else { "" };
+            let p = p.of(variables.parse().unwrap()).unwrap();
+            for layer in [Layer::Visible, Layer::Hidden] {
+                let mut search = ModeSearch::new(&p, layer);
+                search.climb_random(10, seed);
+                for Mode { state, log_f } in search.modes() {
+                    let value = |state: &[u64]| {
+                        let mut fresh = ModeSearch::new(&p, layer);
+                        let x = fresh.inputs(state);
+                        fresh.value(state, &x)
+                    };
+                    assert!((value(&state) - log_f).abs() < 1e-9 * log_f.abs(), "{log_f}");
+                    let own = search.own.clone();
+                    assert!(own.allow(&state));
+                    for change in own.of(search.bias.len()).flat_map(|it| moves(&it, &state)) {
+                        let mut there = state.clone();
+                        change.make(&mut there);
+                        assert!(!is_higher(value(&there), log_f), "{log_f}");
+                    }
+                }
             }
         }
     }
