@@ -4,7 +4,7 @@ use super::final_likelihood::{FinalLikelihood, Pass};
 use super::{Candidate, Trainer};
 use crate::context::progress;
 use crate::error::Result;
-use crate::estimators::{Estimate, Method};
+use crate::estimators::Method;
 use crate::numerics::MOST_ERRORS;
 
 /// The best model of a run, found by audits of the candidates.
@@ -71,10 +71,8 @@ impl Trainer {
             let of = (&*candidate.parameters, candidate.states.as_ref());
             let likelihood = self.thorough(found, of)?;
             let value = likelihood.choice();
-            // Annealing alone may miss what the tracker could not follow either.
-            let Estimate { trust, method, .. } = &likelihood.log_z;
-            let confirmed = trust.is_sound() && *method != Method::Ais;
-            let better = so_far.is_none_or(|so_far| value > so_far) && (!in_doubt || confirmed);
+            let better =
+                so_far.is_none_or(|so_far| value > so_far) && (!in_doubt || likelihood.confirms());
             let best = || Best { candidate: candidate.clone(), likelihood, in_doubt, audited };
             Ok(better.then(|| (value, best())))
         })?;

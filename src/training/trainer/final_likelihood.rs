@@ -72,6 +72,11 @@ impl FinalLikelihood {
         }
     }
 
+    /// Whether it confirms a model whose evaluation was in doubt: annealing alone may miss what the tracker could not follow either.
+    pub(super) fn confirms(&self) -> bool {
+        self.log_z.trust.is_sound() && self.log_z.method != Method::Ais
+    }
+
     /// By this value the best model is chosen, nats a row.
     pub(super) fn choice(&self) -> f64 {
         self.validation.map_or(f64::NEG_INFINITY, |validation| validation.value)
@@ -217,6 +222,8 @@ impl Trainer {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::config::Config;
+    use crate::model::Device;
 
     /// Of a model with a mean log f of 10.
     fn audited(value: f64, std_error: f64) -> FinalLikelihood {
@@ -238,6 +245,44 @@ mod tests {
         assert_eq!(annealed.optimistic(), -10.0);
         annealed.likelihood.log_z.trust.doubt(Doubt::StartsDiffer {});
         assert_eq!(annealed.optimistic(), f64::INFINITY);
+    }
+
+    #[test]
+    fn a_model_in_doubt_is_confirmed_by_more_than_annealing() {
+        let confirms = |method, sound: bool| {
+            let mut likelihood = audited(20.0, 0.1);
+            likelihood.log_z.method = method;
+            if !sound {
+                likelihood.log_z.trust.doubt(Doubt::StartsDiffer {});
+            }
+            likelihood.confirms()
+        };
+        assert!(confirms(Method::Auto, true) && confirms(Method::Exact, true));
+        assert!(!confirms(Method::Ais, true) && !confirms(Method::Auto, false));
+    }
+
+    /// What is reported has other random numbers than what chose the model, in both of its estimates.
+    #[test]
+    fn an_audit_to_report_has_streams_of_its_own() {
+        let text = "data = { source = { name = \"bars-and-stripes\", side = 5, rows = 300 } }
+            model = { hidden = 24 }
+            training = { updates = 10 }
+            audit = { temperatures = 200 }";
+        let config = Config::parse(text, &[]).unwrap();
+        let splits = config.data.load(None).unwrap();
+        let trainer = Trainer::new(&config, splits, &Device::default()).unwrap();
+        let model = trainer.parameters();
+        let [choice, report] = [Pass::Choice, Pass::Report].map(|pass| {
+            let annealed = trainer.annealed(&model, pass, 200).unwrap();
+            (annealed, trainer.automatic_audit(&model, None, pass).unwrap())
+        });
+        let value = |(annealed, _): &(Annealed, Estimate)| annealed.likelihood.log_z.value;
+        assert!(value(&choice) != value(&report) && choice.1.value != report.1.value);
+        let reported = trainer.audit_to_report(&model, None).unwrap().log_z;
+        let expected = report.0.with(report.1).log_z;
+        assert_eq!((reported.value, reported.at_least), (expected.value, expected.at_least));
+        let thorough = trainer.thorough(choice.0.clone(), (&model, None)).unwrap().log_z;
+        assert_eq!(thorough.value, choice.0.with(choice.1).log_z.value);
     }
 
     /// Of two sound values that contradict each other the higher one is taken. If that is annealing's, it is in doubt.
