@@ -2,7 +2,7 @@
 //! compared with exact log Z, which the run does not use: at 16 hidden units, where hidden states are enumerated, and at 300 hidden units on
 //! tables of at most 18 columns, where the bound over hidden states is loose and visible states are enumerated.
 //!
-//!     cargo run --release --example ablation [-- --quick | --without memory,families --seeds 3 --first-seed 21]
+//!     cargo run --release --example ablation [-- --quick | --without memory,lineages --seeds 3 --first-seed 21]
 
 mod support;
 
