@@ -154,8 +154,8 @@ section! {
         /// Rows per minibatch; all rows where there are fewer.
         batch: usize = 100 => size(1).unit("rows");
         /// Where the model's expectations in the gradient come from: "cd" (contrastive divergence, Hinton 2002), "pcd" (persistent
-        /// particles, Tieleman 2008), "tempered" (the tracker's tempered chains) or "exact" (enumeration, for at most 20 hidden units: each
-        /// unit more doubles the time of an update).
+        /// particles, Tieleman 2008), "tempered" (the tracker's tempered chains) or "exact" (enumeration of the smaller layer, of at
+        /// most 20 units: each unit more doubles the time of an update).
         gradient: GradientConfig = GradientConfig::Pcd { sweeps: 1, particles: 500 } => example("\"pcd\"");
         /// Whether the particles of PCD exchange states with `tempering.chains` tempered chains that follow the parameters. Particles alone
         /// can lose modes of the data, and then the likelihood falls by many nats. Takes about 1.5 to three times as long; without effect
