@@ -1,6 +1,6 @@
 //! Runs of the command in which one system call on its run folder fails, is its last, or stops it.
 
-// Each test file is a crate of its own and uses a part of this.
+// Several crates of tests use this, each a part of it.
 #![allow(dead_code)]
 
 use std::fs;

@@ -1,6 +1,6 @@
 //! What the tests of the command share: running it, a tiny configuration, and comparing run folders.
 
-// Each test file is a crate of its own and uses a part of this.
+// Several crates of tests use this, each a part of it.
 #![allow(dead_code)]
 
 use std::collections::BTreeMap;

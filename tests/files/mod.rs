@@ -1,6 +1,6 @@
 //! Data files as bytes.
 
-// Each test file is a crate of its own and uses a part of this.
+// Several crates of tests use this, each a part of it.
 #![allow(dead_code)]
 
 use std::io::Write;

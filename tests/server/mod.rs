@@ -1,6 +1,6 @@
 //! A small HTTP server on 127.0.0.1, one request a connection.
 
-// Each test file is a crate of its own and uses a part of this.
+// Several crates of tests use this, each a part of it.
 #![allow(dead_code)]
 
 use std::io::{BufRead, BufReader, Write};

@@ -1,6 +1,6 @@
 //! States with a right checksum and any content.
 
-// Each test file is a crate of its own and uses a part of this.
+// Several crates of tests use this, each a part of it.
 #![allow(dead_code)]
 
 use safetensors::SafeTensors;

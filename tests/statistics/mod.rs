@@ -1,6 +1,6 @@
 //! What tests of estimators share: a base distribution, and moments of their scores.
 
-// Each test file is a crate of its own and uses a part of this.
+// Several crates of tests use this, each a part of it.
 #![allow(dead_code)]
 
 use ztrack::tempering::BaseDistribution;

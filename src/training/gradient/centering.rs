@@ -112,12 +112,14 @@ pub(crate) fn write_gradient(
     let mut hidden = difference(&data.hidden, &model.hidden);
     let Gradient { weights, visible_bias, hidden_bias, variables, .. } = gradient;
     let squares = variables.squares(m);
+    let fewest = fewest_tasks(m * j * AS_A_NUMBER);
     match centering {
         None => {
-            for (i, weights) in weights.chunks_exact_mut(j).enumerate() {
+            let rows = weights.par_chunks_exact_mut(j).enumerate().with_min_len(fewest);
+            rows.for_each(|(i, weights)| {
                 let rows = data.products.row(i).iter().zip(model.products.row(i));
                 weights.iter_mut().zip(rows).for_each(|(w, (d, e))| *w = d - e);
-            }
+            });
         }
         Some(Centering { visible: mu, hidden: lam, after_step, .. }) => {
             let corrected = !after_step;
@@ -141,7 +143,6 @@ pub(crate) fn write_gradient(
                 }
                 correction
             };
-            let fewest = fewest_tasks(m * j * AS_A_NUMBER);
             let blocks = weights.par_chunks_mut(BLOCK * j).zip(visible.par_chunks_mut(BLOCK));
             let blocks: Vec<Vec<f64>> = blocks.enumerate().with_min_len(fewest).map(work).collect();
             for correction in blocks.into_iter().filter(|_| corrected) {

@@ -9,9 +9,11 @@
 //! The square of a real column has a bias alone, and is a component by itself. Its variance is 2 for a normal column and hundreds for one
 //! with heavy tails, where a row far out would move the variance of the column by a multiple in one update.
 
+use rayon::prelude::*;
+
 use super::Centering;
-use crate::engine::BitMatrix;
 use crate::engine::random::{Purpose, Streams};
+use crate::engine::{AS_A_NUMBER, BitMatrix, PANEL, fewest_tasks};
 use crate::numerics::statistics::variance;
 use crate::training::update::Gradient;
 use crate::units::{Real, Variables};
@@ -75,20 +77,25 @@ impl Preconditioner {
         let Gradient { n_hidden, weights, visible_bias, hidden_bias, .. } = gradient;
         self.squares.iter().for_each(|(column, factor)| visible_bias[*column] *= factor);
         for Component { direction, damping } in &self.components {
+            let fewest = fewest_tasks(weights.len() * AS_A_NUMBER);
             let mut along = vec![0.0f32; *n_hidden];
-            let mut of_bias = 0.0;
-            let rows = weights.chunks_exact(*n_hidden).zip(visible_bias.iter());
-            for ((row, bias), u) in rows.zip(direction) {
-                let single = *u as f32;
-                along.iter_mut().zip(row).for_each(|(a, w)| *a += single * w);
-                of_bias += u * f64::from(*bias);
-            }
-            let rows = weights.chunks_exact_mut(*n_hidden).zip(visible_bias.iter_mut());
-            for ((row, bias), u) in rows.zip(direction) {
+            // Some columns a task: every sum runs over the visible units in their order.
+            let columns = along.par_chunks_mut(PANEL).enumerate().with_min_len(fewest);
+            columns.for_each(|(panel, along)| {
+                let rows = weights.chunks_exact(*n_hidden).map(|row| &row[panel * PANEL..]);
+                for (row, u) in rows.zip(direction) {
+                    let single = *u as f32;
+                    along.iter_mut().zip(row).for_each(|(a, w)| *a += single * w);
+                }
+            });
+            let products = visible_bias.iter().zip(direction).map(|(b, u)| u * f64::from(*b));
+            let of_bias: f64 = products.sum();
+            let rows = weights.par_chunks_exact_mut(*n_hidden).zip(&mut *visible_bias);
+            rows.zip(direction).with_min_len(fewest).for_each(|((row, bias), u)| {
                 let part = (damping * u) as f32;
                 row.iter_mut().zip(&along).for_each(|(w, a)| *w -= part * a);
                 *bias -= (damping * u * of_bias) as f32;
-            }
+            });
             let centre = centering.map_or(0.0, |offsets| {
                 direction.iter().zip(&offsets.visible).map(|(u, mean)| u * mean).sum()
             });

@@ -1,6 +1,9 @@
 //! The interface of update rules.
 
+use rayon::prelude::*;
+
 use crate::checkpoint::{StateReader, StateWriter};
+use crate::engine::{AS_A_NUMBER, NUMBERS_PER_TASK, fewest_tasks};
 use crate::error::Result;
 use crate::model::Parameters;
 
@@ -16,11 +19,15 @@ impl Gradient {
         let plus_minus = model.variables.is_plus_minus();
         let rate = if plus_minus { rate / 16.0 } else { rate };
         let Parameters { n_hidden, weights, visible_bias, hidden_bias, .. } = self;
-        let rows = weights.chunks_exact_mut(*n_hidden).zip(model.weights.chunks_exact(*n_hidden));
-        for ((row, of_model), c) in rows.zip(visible_bias) {
-            for ((g, w), b) in row.iter_mut().zip(of_model).zip(hidden_bias.iter_mut()) {
-                *g -= w * rate;
-                if plus_minus {
+        let fewest = fewest_tasks(weights.len() * AS_A_NUMBER);
+        let of_model = model.weights.par_chunks(NUMBERS_PER_TASK);
+        let tasks = weights.par_chunks_mut(NUMBERS_PER_TASK).zip(of_model);
+        tasks.with_min_len(fewest).for_each(|(own, of_model)| {
+            own.iter_mut().zip(of_model).for_each(|(g, w)| *g -= w * rate);
+        });
+        if plus_minus {
+            for (row, c) in model.weights.chunks_exact(*n_hidden).zip(visible_bias) {
+                for (w, b) in row.iter().zip(hidden_bias.iter_mut()) {
                     *c += 0.5 * w * rate;
                     *b += 0.5 * w * rate;
                 }
