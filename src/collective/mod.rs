@@ -16,8 +16,6 @@ mod mpi;
 mod parts;
 #[cfg(test)]
 mod tests;
-#[cfg(test)]
-mod threads;
 
 use std::cell::RefCell;
 use std::fmt::Debug;

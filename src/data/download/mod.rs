@@ -3,11 +3,11 @@
 mod check;
 #[cfg(feature = "download")]
 mod fetch;
-#[cfg(all(test, feature = "download"))]
-mod servers_tests;
 #[cfg(feature = "download")]
 mod sums;
 mod table;
+#[cfg(all(test, feature = "download"))]
+mod tests;
 
 pub use check::Check;
 #[cfg(feature = "download")]

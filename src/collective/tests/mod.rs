@@ -1,9 +1,12 @@
 //! Ranks that are threads: the same bytes for any number of them.
 
+mod threads;
+
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
 
-use super::threads::on_ranks;
+use threads::on_ranks;
+
 use super::{Parts, Solo, broadcast_bytes, current, gather_one};
 use crate::checkpoint::StateWriter;
 use crate::config::Config;

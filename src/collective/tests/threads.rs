@@ -3,7 +3,7 @@
 use std::ops::Range;
 use std::sync::{Arc, Barrier, Mutex};
 
-use super::{Collective, Gathered, Ranks, Values};
+use crate::collective::{Collective, Gathered, Ranks, Values};
 
 #[derive(Debug)]
 struct Shared {
@@ -30,7 +30,7 @@ pub fn on_ranks<T: Send>(size: usize, work: impl Fn(usize) -> T + Sync) -> Vec<T
                 let work = &work;
                 scope.spawn(move || {
                     let _end = EndAll;
-                    super::with(ranks, || work(rank))
+                    crate::collective::with(ranks, || work(rank))
                 })
             })
             .collect();
