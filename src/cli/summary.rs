@@ -166,6 +166,9 @@ impl Best {
             error => format!(" ± {error:.3}"),
         };
         let _ = writeln!(text, "  {audit:<19} {:>10.3}{error}{differs}", self.log_z);
+        if let Some(advice) = self.advice() {
+            let _ = writeln!(text, "  ({advice})");
+        }
         if let Some(at_least) = self.log_z_at_least {
             let _ = writeln!(text, "  {:<19} {at_least:>10.3} with 99.9 %", "log Z at least");
         }

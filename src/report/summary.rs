@@ -6,6 +6,7 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 
 use super::page::duration;
+use crate::numerics::MOST_ERRORS;
 use crate::tracking::LogLikelihood;
 use crate::training::{Comparison, Health, StopReason, Times, TrainingState};
 
@@ -111,7 +112,7 @@ pub struct Best {
     pub update: u64,
     /// Number of models that were audited to find it; 0 if none had a sound evaluation or audit and it is the last one.
     pub candidates_audited: usize,
-    /// Whether its evaluation was in doubt, so that only the audit supports it.
+    /// Whether its evaluation was in doubt, or the audit contradicts it, so that only the audit supports the model.
     #[serde(default)]
     pub evaluation_in_doubt: bool,
     /// Method of log Z.
@@ -142,6 +143,14 @@ pub struct Best {
 }
 
 impl Best {
+    /// What to do where the audit is further from the tracked value than both errors explain.
+    pub fn advice(&self) -> Option<&'static str> {
+        let differs = |z: &f64| z.is_nan() || z.abs() > MOST_ERRORS;
+        self.tracked_minus_audited_in_errors.filter(differs).map(|_| {
+            "That is more than the error bars explain: use the audit; other values of the run may be as wrong, and another model may be better. Raise tempering.chains or tempering.settling.most, or lower the learning rate."
+        })
+    }
+
     /// The likelihoods there are, by the part of the data.
     pub fn likelihoods(&self) -> Vec<(&'static str, LogLikelihood)> {
         let all = [

@@ -4,7 +4,6 @@ use super::page::{Section, cell, number_cell, table, with_error};
 use super::pictures::SHARES;
 use super::run_files::{RunFiles, State};
 use super::summary::Summary;
-use crate::numerics::MOST_ERRORS;
 use crate::record::markup::Element;
 use crate::trust::{Doubt, Interface};
 
@@ -117,11 +116,7 @@ fn belief(summary: &Summary) -> (bool, String) {
             if z < 0.0 { "below" } else { "above" }
         )
     });
-    let differs =
-        best.tracked_minus_audited_in_errors.is_some_and(|z| z.is_nan() || z.abs() > MOST_ERRORS);
-    if differs {
-        doubts.push("That is more than the error bar explains: use the audit, and raise tempering.chains or tempering.settling.most, or lower the learning rate.".into());
-    }
+    doubts.extend(best.advice().map(String::from));
     let evaluations = summary.evaluations;
     let share = evaluations.sound as f64 / evaluations.all.max(1) as f64;
     let tracking = if summary.is_tracked() {

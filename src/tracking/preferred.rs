@@ -37,9 +37,9 @@ pub(super) struct Preferred {
 }
 
 impl Preferred {
-    /// States from at most [`MOST`] hidden units, from the visible state that has the largest input to each, and from [`SETS`] sets of units, from
-    /// the likeliest visible state where these are on, after Gibbs sweeps. More of them where by the tracked value they have a noticeable part of the mass and `samples` of that model do not show whether the chains have
-    /// found it. `seed` and `update` number the draws.
+    /// States after Gibbs sweeps from the visible state that has the largest input to each of at most [`MOST`] hidden units, and from the
+    /// likeliest visible state where each of [`SETS`] sets of units is on. More of them where by the tracked value they have a noticeable
+    /// part of the mass and `samples` of that model do not show whether the chains have found it. `seed` and `update` number the draws.
     pub fn of(
         model: &Model,
         tracked: &LogZ,
@@ -87,7 +87,7 @@ impl Preferred {
     }
 }
 
-/// The visible states that each of some hidden units prefers, and each of some sets of them. The number of units in a set is uniform, too.
+/// The visible states that some hidden units prefer, and some random sets of them. The expected share of the units in a set is uniform.
 fn preferred_states(Model { parameters, .. }: &Model, seed: u64, update: u64) -> BitMatrix {
     let (n_hidden, variables) = (parameters.n_hidden, &parameters.variables);
     let units = n_hidden.min(MOST);
@@ -200,16 +200,24 @@ mod tests {
             let states = preferred_states(&model, 1, update);
             (hidden..states.rows()).map(|row| states.row(row).to_vec()).collect::<Vec<_>>()
         });
-        let drawn: HashSet<Vec<u64>> = drawn.collect();
+        let drawn: Vec<Vec<u64>> = drawn.collect();
         let Parameters { weights, visible_bias, .. } = model.parameters.as_ref();
-        let expected = (0..1 << hidden).map(|set: usize| {
-            let field = |i: usize| {
-                let on = (0..hidden).filter(|unit| set >> unit & 1 == 1);
-                visible_bias[i] + on.map(|unit| weights[i * hidden + unit]).sum::<f32>()
-            };
-            BitMatrix::from_fn(1, visible, |_, i| field(i) > 0.0).row(0).to_vec()
-        });
-        assert_eq!(drawn, expected.collect());
+        let expected: Vec<Vec<u64>> = (0..1 << hidden)
+            .map(|set: usize| {
+                let field = |i: usize| {
+                    let on = (0..hidden).filter(|unit| set >> unit & 1 == 1);
+                    visible_bias[i] + on.map(|unit| weights[i * hidden + unit]).sum::<f32>()
+                };
+                BitMatrix::from_fn(1, visible, |_, i| field(i) > 0.0).row(0).to_vec()
+            })
+            .collect();
+        assert_eq!(drawn.iter().collect::<HashSet<_>>(), expected.iter().collect());
+        // The empty and the full set have probability 1/7 each, as every other number of units.
+        let n = drawn.len() as f64;
+        for set in [&expected[0], &expected[63]] {
+            let count = drawn.iter().filter(|row| *row == set).count() as f64;
+            assert!((count - n / 7.0).abs() < 4.0 * (n * 6.0 / 49.0).sqrt(), "{count}");
+        }
     }
 
     #[test]

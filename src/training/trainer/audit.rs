@@ -32,7 +32,7 @@ pub struct Audit {
 }
 
 impl Audit {
-    fn new(estimate: Estimate, log_z: f64, std_error: f64) -> Self {
+    pub(super) fn new(estimate: Estimate, log_z: f64, std_error: f64) -> Self {
         let difference = log_z - estimate.value;
         let rounding = F32_ROUNDING * estimate.value.abs().max(1.0);
         let difference_std_error = std_error.hypot(estimate.std_error).hypot(rounding);
@@ -43,6 +43,12 @@ impl Audit {
     /// Whether the errors do not explain the difference.
     pub(crate) fn disagrees(&self) -> bool {
         self.in_errors.is_nan() || self.in_errors.abs() > MOST_ERRORS
+    }
+
+    /// Whether it says that the tracked value is wrong. A sampled audit in doubt is still a lower bound in expectation, so it counts if it is
+    /// above the tracked value.
+    pub(crate) fn contradicts(&self) -> bool {
+        self.disagrees() && (self.estimate.trust.is_sound() || self.difference < 0.0)
     }
 
     /// Whether it says that the tracked value is right.

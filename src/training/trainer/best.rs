@@ -1,7 +1,7 @@
 //! The best model of a run, by audits of the candidates at its end.
 
 use super::final_likelihood::{FinalLikelihood, Pass};
-use super::{Candidate, Trainer};
+use super::{Audit, Candidate, Trainer};
 use crate::context::progress;
 use crate::error::Result;
 use crate::estimators::Method;
@@ -13,14 +13,21 @@ pub struct Best {
     pub candidate: Candidate,
     /// The result of its audit.
     pub likelihood: FinalLikelihood,
-    /// Whether its evaluation was in doubt, so that only the audit supports it.
+    /// Whether its evaluation was in doubt, or the audit contradicts it, so that only the audit supports the model.
     pub in_doubt: bool,
     /// How many models were audited.
     pub audited: usize,
 }
 
 impl Best {
-    /// log Z and its standard error to store with the model: tracked, or audited if the tracked one was in doubt.
+    /// In doubt where its audit contradicts the evaluation.
+    fn held_against_audit(self) -> Self {
+        let (value, std_error) = self.candidate.log_z;
+        let audit = Audit::new(self.likelihood.log_z.clone(), value, std_error);
+        Self { in_doubt: self.in_doubt || audit.contradicts(), ..self }
+    }
+
+    /// log Z and its standard error to store with the model: tracked, or audited if the tracked one is in doubt.
     pub fn log_z(&self) -> (f64, f64) {
         match self.in_doubt {
             true => (self.likelihood.log_z.value, self.likelihood.log_z.std_error),
@@ -77,11 +84,13 @@ impl Trainer {
             Ok(better.then(|| (value, best())))
         })?;
         let sampled = |best: &mut Best| again && best.likelihood.log_z.method != Method::Exact;
-        let Some(best) = best.take_if(sampled) else { return Ok(best) };
+        let Some(best) = best.take_if(sampled) else {
+            return Ok(best.map(Best::held_against_audit));
+        };
         let Candidate { parameters, states, .. } = &best.candidate;
         let _task = progress::task("audit of the best model");
         let likelihood = self.audit_to_report(parameters, states.as_ref())?;
-        Ok(Some(Best { likelihood: best.likelihood.or(likelihood), ..best }))
+        Ok(Some(Best { likelihood: best.likelihood.or(likelihood), ..best }.held_against_audit()))
     }
 
     /// Models that an audit may still find to be the best, and whether their evaluation was in doubt: those win only by a confirmed audit.
@@ -121,7 +130,47 @@ fn highest<T, B>(
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use super::*;
+    use crate::estimators::Estimate;
+    use crate::model::Parameters;
+    use crate::tracking::LogLikelihood;
+    use crate::trust::Doubt;
+
+    /// Four errors away, if the audit is sound, or above and so a lower bound in expectation. Its value is then the one that is stored.
+    #[test]
+    fn an_audit_contradicts_a_sound_evaluation() {
+        let cases = [(11.0, true, false), (12.0, true, true), (8.0, true, true)];
+        for (value, sound, contradicts) in
+            cases.into_iter().chain([(12.0, false, true), (8.0, false, false)])
+        {
+            let mut log_z = Estimate::new(Method::Ais, value, 0.3);
+            if !sound {
+                log_z.trust.doubt(Doubt::other("other", ""));
+            }
+            let std_error = 0.1;
+            let train = LogLikelihood {
+                value: -3.0,
+                std_error,
+                data_std_error: std_error,
+                log_z_std_error: 0.0,
+            };
+            let candidate = Candidate {
+                update: 1,
+                value: -3.0,
+                log_z_error: 0.1,
+                log_z: (10.0, 0.1),
+                parameters: Arc::new(Parameters::zeros(2, 2)),
+                states: None,
+            };
+            let likelihood = FinalLikelihood { log_z, train, validation: None, test: None };
+            let best = Best { candidate, likelihood, in_doubt: false, audited: 1 };
+            let best = best.held_against_audit();
+            assert_eq!(best.in_doubt, contradicts, "{value}, {sound}");
+            assert_eq!(best.log_z(), if contradicts { (value, 0.3) } else { (10.0, 0.1) });
+        }
+    }
 
     /// The automatic estimate is made only of models that can still be the best.
     #[test]

@@ -183,9 +183,8 @@ fn judged(tracked: &mut LogZ, audit: Option<&Audit>, notices: &mut Vec<Notice>) 
     let Some(audit) = audit else { return own(tracked) };
     let estimate = &audit.estimate;
     let (vouched, exact) = (tracked.trust.is_sound(), audit.is_exact());
-    // A sampled audit in doubt is still a lower bound in expectation, so it counts if it is above the tracked value.
     let believed = estimate.trust.is_sound() || audit.difference < 0.0;
-    if vouched && believed && audit.disagrees() {
+    if vouched && audit.contradicts() {
         let doubt = Doubt::AuditDisagrees {
             value: tracked.value,
             std_error: tracked.std_error,

@@ -184,11 +184,13 @@ impl Trainer {
         evaluation.decision = Some(decision);
     }
 
-    /// The update at which the validation rows improved last, if that was late in a run that only its length ended.
+    /// The update at which the validation rows improved last, if that was late in a run that only its length ended, and the model neither
+    /// overfits nor fails since.
     pub fn improved_late(&self, reason: StopReason) -> Option<u64> {
+        let healthy = self.judge.standing.training.state == TrainingState::Healthy;
         let improved = self.judge.stopping.improved_at();
         let share = self.config.training.learning_rate.share_until(improved, self.total);
-        (reason == StopReason::Finished && share > LATE).then_some(improved)
+        (reason == StopReason::Finished && healthy && share > LATE).then_some(improved)
     }
 
     /// The model may be the best of the run.
@@ -320,6 +322,28 @@ impl EvaluationRecord {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Device;
+    use crate::config::Config;
+    use crate::data::{SplitOptions, load};
+
+    /// Else a longer run would be advised where the model overfits or the training fails.
+    #[test]
+    fn only_a_healthy_training_improved_late() {
+        let text = "[data]\nsource = \"bars-and-stripes\"\nvalidation_fraction = 0.2\n[model]\nhidden = 16";
+        let settings =
+            ["training.updates=200", "training.learning_rate=0.05", "evaluation.every=50"];
+        let config = Config::parse(text, &settings.map(String::from)).unwrap();
+        let options = SplitOptions { validation_fraction: 0.2, ..SplitOptions::default() };
+        let splits = load(&config.data.source, &options, "".as_ref()).unwrap();
+        let mut trainer = Trainer::new(&config, splits, &Device::default()).unwrap();
+        while trainer.next_evaluation().unwrap().is_some() {}
+        assert_eq!(trainer.improved_late(StopReason::Finished), Some(200));
+        assert_eq!(trainer.improved_late(StopReason::EarlyStopping), None);
+        for state in [TrainingState::Overfitting, TrainingState::Failing] {
+            trainer.judge.standing.training.state = state;
+            assert_eq!(trainer.improved_late(StopReason::Finished), None);
+        }
+    }
 
     /// One evaluation that missed a part puts no other in doubt; two do until five evaluations have followed the first of them.
     #[test]
