@@ -3,7 +3,7 @@
 //!     cargo run --release --example silent_errors [-- --quick] [--held-out [N]] [--only FAMILY] [--seed S] [--out DIR]
 //!
 //! Enumerable models of many kinds (trained fast and slowly by CD-1, PCD and the tempered gradient on MNIST, dna, bars and stripes and
-//! two-mode data; Gaussian; with modes by construction; with large weights), larger ones with a log Z known by construction, each estimated as `ztrack estimate` does for
+//! two-mode data; Gaussian; with modes by construction; with large weights; several beside each other), larger ones with a log Z known by construction, each estimated as `ztrack estimate` does for
 //! models that cannot be enumerated: no data, no enumeration. z is the error in units of the reported standard error.
 //! Models and results are kept in the folder. `--held-out`: other seeds, on which no constant of the estimator was chosen.
 
@@ -158,6 +158,8 @@ fn quick() -> Vec<Subject> {
         Recipe::Gaussian(12, 10, 20.0),
         Recipe::Planted(Planted::Needle { switches: 60, decoys: 240, weight: 0.4 }),
         Recipe::Planted(Planted::Blocks(6, 1.0)),
+        Recipe::Planted(Planted::Islands(2, false)),
+        Recipe::Together(TOGETHER[0]),
         Recipe::Categorical("8*3+,6*4,10*1+", 10, 1.0),
     ];
     recipes.into_iter().map(|recipe| Subject { recipe, seed: 0 }).collect()
@@ -181,9 +183,24 @@ fn all() -> Vec<Subject> {
     }
     recipes.extend(further());
     recipes.extend(planted());
+    recipes.extend(TOGETHER.map(Recipe::Together));
     recipes.extend(categorical());
     recipes.into_iter().map(|recipe| Subject { recipe, seed: 0 }).collect()
 }
+
+/// Two to five models beside each other: their modes combine.
+const TOGETHER: [&[Recipe]; 6] = [
+    &[BARS, BARS],
+    &[BARS, BARS, BARS],
+    &[TWO_MODES, TWO_MODES, TWO_MODES, TWO_MODES],
+    &[BARS, PATTERNS, TWO_MODES],
+    &[PATTERNS, PATTERNS, PATTERNS],
+    &[BARS, TWO_MODES, RANDOM, PATTERNS, BARS],
+];
+const BARS: Recipe = Recipe::Trained(Data::Bars(4), "pcd", 12, 0.1, 2000);
+const TWO_MODES: Recipe = Recipe::Trained(Data::TwoModes(30, 0.05, 0.3), "pcd", 10, 0.1, 600);
+const PATTERNS: Recipe = Recipe::Patterns(40, 12, 4, 0.7);
+const RANDOM: Recipe = Recipe::Gaussian(30, 12, 1.0);
 
 /// Forty models with categorical variables: random ones, and trained ones of one-hot tables.
 fn categorical() -> Vec<Recipe> {
@@ -229,6 +246,10 @@ fn planted() -> impl Iterator<Item = Recipe> {
         Planted::Blocks(12, 1.0),
         Planted::Blocks(20, 1.5),
         Planted::Blocks(30, 0.7),
+        Planted::Islands(2, false),
+        Planted::Islands(3, false),
+        Planted::Islands(3, true),
+        Planted::Islands(4, true),
         Planted::Tall(16, 300, 0.3),
         Planted::Tall(18, 300, 0.6),
         Planted::Tall(14, 300, 1.5),

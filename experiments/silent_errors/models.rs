@@ -14,7 +14,7 @@ use ztrack::data::{
 use ztrack::engine::BitMatrix;
 use ztrack::engine::random::{Purpose, Stream, Streams};
 use ztrack::model::exact;
-use ztrack::model::test_systems::gaussian_parameters;
+use ztrack::model::test_systems::{gaussian_parameters, independent};
 use ztrack::training::Trainer;
 use ztrack::units::Variables;
 
@@ -34,6 +34,8 @@ pub enum Recipe {
     TwoModes(usize, usize, f32, f32),
     /// Several modes by construction: visible, hidden units, patterns, weight.
     Patterns(usize, usize, usize, f32),
+    /// Models of these recipes beside each other, which do not see each other.
+    Together(&'static [Recipe]),
     /// Too large to enumerate, with a log Z that is known by construction.
     Planted(Planted),
 }
@@ -88,6 +90,10 @@ impl Subject {
             }
             Recipe::TwoModes(m, j, w, noise) => format!("allon-{m}x{j}-{w}-{noise}-s{seed}"),
             Recipe::Patterns(m, j, n, w) => format!("patterns-{m}x{j}-{n}-{w}-s{seed}"),
+            Recipe::Together(parts) => {
+                let names = self.parts(parts).map(|part| part.name()).collect::<Vec<_>>();
+                names.join("+")
+            }
             Recipe::Planted(planted) => format!("{}-s{seed}", planted.name()),
         }
     }
@@ -109,7 +115,9 @@ impl Subject {
             Recipe::Planted(Planted::Needle { .. }) => "needle and haze",
             Recipe::Planted(Planted::LowRank(..)) => "low rank",
             Recipe::Planted(Planted::Blocks(..)) => "blocks",
+            Recipe::Planted(Planted::Islands(..)) => "islands",
             Recipe::Planted(Planted::Tall(..)) => "tall",
+            Recipe::Together(_) => "together",
         }
     }
 
@@ -121,17 +129,32 @@ impl Subject {
             let log_z = file.metadata.get("exact_log_z").context("no exact_log_z")?.parse()?;
             return Ok(Some(Model { parameters: file.parameters, log_z }));
         }
-        let (parameters, log_z) = if let Recipe::Planted(planted) = self.recipe {
-            planted.model(self.seed, &mut Streams::new(self.seed, Purpose::TestSystem, 2).row(0))?
-        } else {
-            let Some(parameters) = self.make()? else { return Ok(None) };
-            let log_z = exact::log_partition(&parameters)?;
-            (parameters, log_z)
+        let (parameters, log_z) = match self.recipe {
+            Recipe::Planted(planted) => planted
+                .model(self.seed, &mut Streams::new(self.seed, Purpose::TestSystem, 2).row(0))?,
+            Recipe::Together(parts) => {
+                let models: Result<Option<Vec<Model>>> =
+                    self.parts(parts).map(|part| part.model(folder)).collect();
+                let Some(models) = models? else { return Ok(None) };
+                let parts: Vec<Parameters> = models.into_iter().map(|it| it.parameters).collect();
+                let system = independent(&parts, self.seed)?;
+                (system.parameters, system.log_partition)
+            }
+            _ => {
+                let Some(parameters) = self.make()? else { return Ok(None) };
+                let log_z = exact::log_partition(&parameters)?;
+                (parameters, log_z)
+            }
         };
         std::fs::create_dir_all(folder)?;
         let metadata = [("exact_log_z".to_string(), format!("{log_z:?}"))].into();
         ModelFile { metadata, ..ModelFile::from(parameters.clone()) }.save(&path)?;
         Ok(Some(Model { parameters, log_z }))
+    }
+
+    fn parts(&self, parts: &'static [Recipe]) -> impl Iterator<Item = Self> {
+        let seed = 10 * self.seed;
+        (0..).zip(parts).map(move |(n, recipe)| Self { recipe: recipe.clone(), seed: seed + n })
     }
 
     fn make(&self) -> Result<Option<Parameters>> {
@@ -148,7 +171,7 @@ impl Subject {
                 Some(gaussian_parameters(columns, j, scale, self.seed).of(variables)?)
             }
             Recipe::TwoModes(m, j, w, noise) => Some(two_modes((m, j), w, noise, &mut stream())),
-            Recipe::Planted(_) => None,
+            Recipe::Planted(_) | Recipe::Together(_) => None,
             Recipe::Patterns(m, j, n, w) => Some(patterns((m, j), n, w, &mut stream())),
             Recipe::Trained(data, gradient, hidden, rate, updates) => {
                 let Some(splits) = splits(data, self.seed)? else { return Ok(None) };

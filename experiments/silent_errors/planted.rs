@@ -6,7 +6,7 @@ use anyhow::Result;
 use ztrack::Parameters;
 use ztrack::engine::random::Stream;
 use ztrack::model::exact;
-use ztrack::model::test_systems::gaussian_parameters;
+use ztrack::model::test_systems::{TestSystem, gaussian_parameters, independent, islands};
 
 /// How a model is built.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -19,6 +19,9 @@ pub enum Planted {
     LowRank(usize, usize, usize, f32),
     /// Independent blocks of 10 columns and 8 hidden units in random order: blocks, standard deviation of the weights.
     Blocks(usize, f32),
+    /// Independent groups of 40 columns and 12 hidden units in random order, each with a background and four isolated states: groups, and
+    /// whether the layers are exchanged.
+    Islands(usize, bool),
     /// Gaussian, few columns and many hidden units: columns, hidden units, standard deviation.
     Tall(usize, usize, f64),
 }
@@ -32,6 +35,8 @@ impl Planted {
             }
             Self::LowRank(m, j, rank, w) => format!("rank{rank}-{m}x{j}-{w}"),
             Self::Blocks(n, w) => format!("blocks{n}-{w}"),
+            Self::Islands(n, false) => format!("islands{n}"),
+            Self::Islands(n, true) => format!("islands{n}-transposed"),
             Self::Tall(m, j, w) => format!("tall-{m}x{j}-{w}"),
         }
     }
@@ -43,7 +48,19 @@ impl Planted {
                 Ok(needle(switches, decoys, weight, stream))
             }
             Self::LowRank(m, j, rank, w) => Ok(low_rank((m, j), rank, w, stream)),
-            Self::Blocks(n, w) => blocks(n, w, seed, stream),
+            Self::Blocks(n, w) => {
+                let part = |part| gaussian_parameters(10, 8, f64::from(w), 1000 * seed + part);
+                let parts: Vec<Parameters> = (0..n as u64).map(part).collect();
+                let system = independent(&parts, seed)?;
+                Ok((system.parameters, system.log_partition))
+            }
+            Self::Islands(n, transposed) => {
+                let parts: Vec<Parameters> =
+                    (0..n as u64).map(|part| islands(40, 4, 1000 * seed + part)).collect();
+                let TestSystem { parameters, log_partition, .. } = independent(&parts, seed)?;
+                let parameters = if transposed { parameters.transposed() } else { parameters };
+                Ok((parameters, log_partition))
+            }
             Self::Tall(m, j, w) => {
                 let parameters = gaussian_parameters(m, j, w, seed);
                 let log_z = exact::log_partition(&parameters)?;
@@ -153,34 +170,4 @@ fn low_rank(
         },
         log_z,
     )
-}
-
-/// log Z is the sum of the blocks' own.
-fn blocks(n: usize, deviation: f32, seed: u64, stream: &mut Stream) -> Result<(Parameters, f64)> {
-    const BLOCK: (usize, usize) = (10, 8);
-    let (m, j) = (n * BLOCK.0, n * BLOCK.1);
-    let mut order = |count: usize| {
-        let mut keys: Vec<(f64, usize)> = (0..count).map(|i| (stream.uniform(), i)).collect();
-        keys.sort_by(|a, b| a.0.total_cmp(&b.0));
-        keys.into_iter().map(|(_, i)| i).collect::<Vec<usize>>()
-    };
-    let (rows, columns) = (order(m), order(j));
-    let mut all = Parameters::zeros(m, j);
-    let mut log_z = 0.0;
-    for block in 0..n {
-        let own_seed = 1000 * seed + block as u64;
-        let part = gaussian_parameters(BLOCK.0, BLOCK.1, f64::from(deviation), own_seed);
-        log_z += exact::log_partition(&part)?;
-        for i in 0..BLOCK.0 {
-            let row = rows[block * BLOCK.0 + i];
-            all.visible_bias[row] = part.visible_bias[i];
-            for u in 0..BLOCK.1 {
-                all.weights[row * j + columns[block * BLOCK.1 + u]] = part.weights[i * BLOCK.1 + u];
-            }
-        }
-        for u in 0..BLOCK.1 {
-            all.hidden_bias[columns[block * BLOCK.1 + u]] = part.hidden_bias[u];
-        }
-    }
-    Ok((all, log_z))
 }

@@ -105,6 +105,8 @@ pub enum Purpose {
     PrincipalComponents = 47,
     /// Hidden units whose preferred states are reference states, and the seed of the sweeps from there.
     PreferredStates = 48,
+    /// Crossovers of modes.
+    Crossover = 49,
 }
 
 /// The seed of the `n`-th computation of a kind inside of one with seed `seed`: different ones, also of other seeds, share random numbers

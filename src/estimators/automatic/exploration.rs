@@ -116,6 +116,7 @@ impl<'a> Exploration<'a> {
             (Some(states), Some(_)) => WeightedRows::alike(states.clone()),
             _ => {
                 found.try_all(known, &mut search)?;
+                search.cross(settings.seed);
                 found.rows(&search.drawn(MOST_MODES, 2, settings.seed))
             }
         };

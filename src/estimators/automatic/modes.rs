@@ -8,11 +8,13 @@
 //! log Z >= log sum f(s) over any set of DISTINCT states; all states ever evaluated are kept for it, in f64. Cost: one pass over W per
 //! step; n passes over the other layer for the moves of single variables of a state.
 
+mod crossover;
+
 use std::collections::HashMap;
 
 use super::layer_sum::{dot, log_partition};
 use crate::engine::host::math::exp_f64;
-use crate::engine::random::{Purpose, Streams};
+use crate::engine::random::{Purpose, Stream, Streams};
 use crate::engine::{BitMatrix, Layer, words_per_row};
 use crate::model::Parameters;
 use crate::numerics::log_sum_exp;
@@ -77,7 +79,6 @@ impl ModeSearch {
 
     /// Ascends from all units off, all on, and `random` random states.
     pub(crate) fn climb_random(&mut self, random: usize, seed: u64) {
-        let n = self.bias.len();
         let streams = Streams::new(seed, Purpose::ModeSearch, 0);
         for row in 0..random + 2 {
             let mut stream = streams.row(row as u32);
@@ -86,11 +87,17 @@ impl ModeSearch {
                 1 => 1.0,
                 row => DENSITIES[(row - 2) % DENSITIES.len()],
             };
-            let means = self.own.spread(n, density);
-            let mut start = BitMatrix::zeros(1, n);
-            self.own.draw(&means, || stream.uniform(), start.row_mut(0));
-            self.ascend(start.row(0));
+            let start = self.random_state(density, &mut stream);
+            self.ascend(&start);
         }
+    }
+
+    /// Units are on with probability `density`; see [`Variables::spread`] for others.
+    fn random_state(&self, density: f64, stream: &mut Stream) -> Vec<u64> {
+        let means = self.own.spread(self.bias.len(), density);
+        let mut state = vec![0; words_per_row(self.bias.len())];
+        self.own.draw(&means, || stream.uniform(), &mut state);
+        state
     }
 
     /// Evaluates the state that turns each unit of the other layer on most, the units with positive weights to it, and ascends from the

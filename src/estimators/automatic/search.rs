@@ -98,6 +98,13 @@ impl Search {
         search
     }
 
+    /// Ascends in both layers from crossovers of modes.
+    pub(super) fn cross(&mut self, seed: u64) {
+        let found = self.visible.as_mut().map(|visible| visible.climb_crossovers(seed));
+        found.iter().for_each(|found| self.climb(found));
+        self.hidden.climb_crossovers(seed);
+    }
+
     /// Ascends in the hidden layer from visible rows.
     pub(super) fn climb(&mut self, visible: &BitMatrix) {
         let inputs = self.engine.inputs(Layer::Hidden, visible);

@@ -252,7 +252,7 @@ mod tests {
     /// visible units are at the centre moves as without.
     #[test]
     fn only_damped_components_are_shortened() {
-        let (rows, rate, hidden) = (rows(), 0.4, 5);
+        let (rows, rate, hidden) = (rows(), 0.4, PANEL + 3);
         let components = principal_components(&rows, &Variables::BITS, None, 7);
         let preconditioner = Preconditioner::new(&rows, &Variables::BITS, None, rate, 7);
         let count =
