@@ -87,7 +87,7 @@ fn other_rows_and_settings_are_refused_with_both_values() {
         &["data.split_seed", "was 0", "is 9", "validation rows"],
     );
     run.refused(&with("data.validation_fraction=0.3"), &["was 0.2", "is 0.3"]);
-    run.refused(&with("seed=4"), &["`seed` was 3 when the run started and is 4 now"]);
+    run.refused(&with("seed=4"), &["`seed` was 3 at the checkpoint and is 4 now"]);
     run.refused(&with("tempering.smoothing={ alpha = 0.5 }"), &["tempering.smoothing"]);
     run.refused(&with("training.learning_rate.initial=0.5"), &["was 0.05", "is 0.5"]);
     let config = fs::read_to_string(run.file("config.toml")).unwrap();
