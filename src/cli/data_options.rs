@@ -12,8 +12,8 @@ use super::run_folder::RunFolder;
 use crate::checkpoint::TrainedOn;
 use crate::config::{Config, DataConfig};
 use crate::data::{
-    Binarization, Binarizer, Column, Columns, Dataset, EVALUATION_EPOCH, FileOptions, Files,
-    Source, SplitOptions, Splits, find_folder, has_columns, load_as, resolve_name,
+    Binarization, Binarizer, Columns, Dataset, EVALUATION_EPOCH, FileOptions, Files, Source,
+    SplitOptions, Splits, find_folder, has_columns, load_as, resolve_name,
 };
 use crate::engine::BitMatrix;
 use crate::tempering::BaseDistribution;
@@ -145,11 +145,10 @@ impl DataOptions {
             _ => Files::default(),
         };
         let (separator, white) = (files.separator.or(run.separator), files.white.or(run.white));
-        let (names, units) = model.table_columns();
-        let names = Columns::Chosen(names.into_iter().map(Column::Text).collect());
+        let units = model.table_columns().1;
         let chosen = (run.columns.is_some() || run.label.is_some()).then_some(run);
         let choices = chosen.map(|run| (run.columns, run.label)).into_iter();
-        for (columns, label) in choices.chain([(Some(names), None)]) {
+        for (columns, label) in choices.chain([(None, None)]) {
             let likewise = Files { columns, label, separator, white, ..files.clone() };
             let options = likewise.options(self.reading(model, None).0);
             if has_columns(&likewise.train, &options, units)? {
@@ -176,7 +175,9 @@ impl DataOptions {
         let others = configured.map(DataConfig::reading).unwrap_or_default();
         let variables = &model.file.parameters.variables;
         let reals = variables.has_reals().then(|| variables.clone());
-        (FileOptions { grey, categories, reals, ..others }, binarization)
+        let by_names = !matches!(self.columns.columns, Some(Columns::Chosen(_)));
+        let titles = if by_names { model.table_columns().0 } else { Vec::new() };
+        (FileOptions { grey, categories, reals, titles, ..others }, binarization)
     }
 
     fn load_open(&self, name: &str, model: &Model, seed: u64, missing: bool) -> Result<Data> {

@@ -155,6 +155,10 @@ fn load_files(files: &Files, folder: &Path, mut options: FileOptions) -> Result<
         let part = load_file(&path, &options)?;
         if part.values == train.values {
             let problem = "holds the training rows: their likelihood says nothing about new rows; leave it out, and a part of the rows is held out";
+    options.titles = match &train.categories {
+        Some(categories) => categories.columns().iter().map(|it| it.name.clone()).collect(),
+        None => train.titles.clone(),
+    };
             return Err(Error::file(&path, problem));
         }
         // Ones alone go with both.

@@ -29,6 +29,8 @@ pub struct FileOptions {
     pub label: Option<Column>,
     /// The columns of a text table that become units, in this order; without it, all but the labels.
     pub chosen: Option<Vec<Column>>,
+    /// Names of the columns of the training rows, if they have some: in a table with names, its columns are found by these, or it is refused.
+    pub titles: Vec<String>,
     /// The separator of the columns of a text table; by default, that of its first lines.
     pub separator: Option<Separator>,
     /// The column of a text table that holds the weights of the rows; [`load`](crate::data::load_as) also takes the path of a file of weights.
