@@ -131,8 +131,8 @@ impl DataOptions {
         }
     }
 
-    /// A source with the options; where they do not say which columns of a file are units, they are those of the model's run, else those with
-    /// the model's names, if the file has these.
+    /// A source with the options; where they do not say which columns of a file are units, they are those of the model's run, if the
+    /// file has these.
     fn columns_of(&self, source: Source, model: &Model) -> Result<Source> {
         let source = self.columns.apply(source)?;
         let Source::Files(files) = &source else { return Ok(source) };
@@ -261,13 +261,14 @@ impl Data {
 
     /// Rows as zeros and ones, as a run with the same seed evaluates them.
     pub fn binarized(&self, dataset: &Dataset) -> Result<BitMatrix> {
-        self.bits(dataset, Binarization::None).context("--binarization")
+        self.bits(dataset, Binarization::None)
     }
 
     /// Rows as zeros and ones, grey levels as `usual` where nothing was chosen; each has to be a state of the model's variables.
-    fn bits(&self, dataset: &Dataset, usual: Binarization) -> crate::Result<BitMatrix> {
+    fn bits(&self, dataset: &Dataset, usual: Binarization) -> Result<BitMatrix> {
         let binarizer = Binarizer::new(self.binarization.unwrap_or(usual))?;
-        let mut rows = binarizer.binarize(dataset, EVALUATION_EPOCH, self.seed)?;
+        let rows = binarizer.binarize(dataset, EVALUATION_EPOCH, self.seed);
+        let mut rows = rows.context("--binarization")?;
         if let Some(missing) = &dataset.missing {
             self.variables.settle(&mut rows, missing);
         }
@@ -306,7 +307,7 @@ impl Data {
 
     /// Training rows as zeros and ones. Grey levels are probabilities by default.
     pub fn binarized_or_drawn(&self) -> Result<BitMatrix> {
-        Ok(self.bits(&self.splits.train, Binarization::Stochastic)?)
+        self.bits(&self.splits.train, Binarization::Stochastic)
     }
 
     /// Validation and test rows as zeros and ones; `None` if there are none.
@@ -323,7 +324,7 @@ impl Data {
     pub fn held_out(&self) -> Result<Option<BitMatrix>> {
         let held_out = self.splits.test.as_ref().or(self.splits.validation.as_ref());
         let bits = |rows| self.bits(rows, Binarization::Stochastic);
-        Ok(held_out.map(bits).transpose()?)
+        held_out.map(bits).transpose()
     }
 
     /// Smoothed marginals of the training rows.
