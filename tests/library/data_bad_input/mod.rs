@@ -50,7 +50,7 @@ fn choices_that_a_table_does_not_have_are_told() {
         read_bytes(Path::new("x.csv"), text.into(), &options).unwrap_err().to_string()
     };
     for (label, columns, expected) in [
-        (Some("lable"), "2-", "line 2: no column `lable`; the names are id, first, second"),
+        (Some("lable"), "2-", "x.csv: no column `lable`; the names are id, first, second"),
         (Some("frist"), "2-", "no column `frist`; did you mean first?"),
         (Some("9"), "2-", "no column 9: there are columns 1 to 4"),
         (Some("1-2"), "2-", "one column of labels or weights is wanted"),
