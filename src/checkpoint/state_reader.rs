@@ -47,10 +47,7 @@ impl StateReader {
     /// See [`Self::open`].
     pub fn from_bytes(path: impl AsRef<Path>, mut bytes: Vec<u8>) -> Result<Self> {
         let path = path.as_ref().to_path_buf();
-        let damaged = |what: &str| {
-            let advice = "resume from an earlier checkpoint";
-            Error::file(&path, format!("checkpoint is damaged ({what}): {advice}"))
-        };
+        let damaged = |what: &str| Error::file(&path, format!("checkpoint is damaged ({what})"));
         let unreadable = |e: SafeTensorError| damaged(&e.to_string());
         let (header, content) = SafeTensors::read_metadata(&bytes).map_err(unreadable)?;
         let metadata = content.metadata().clone().unwrap_or_default();

@@ -12,7 +12,7 @@ pub struct ColumnOptions {
     /// Number of columns, for LIBSVM text whose last columns can be all zero; or the columns of a table that are units, by
     /// names, numbers from 1 and ranges, as in a,b,5-9,12-
     #[arg(long, value_name = "N|LIST")]
-    columns: Option<Columns>,
+    pub(super) columns: Option<Columns>,
     /// Column of a table that holds labels, by name or number [default: the one named label, class or target]
     #[arg(long, value_name = "COLUMN")]
     label: Option<Column>,

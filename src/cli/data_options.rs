@@ -12,8 +12,8 @@ use super::run_folder::RunFolder;
 use crate::checkpoint::TrainedOn;
 use crate::config::{Config, DataConfig};
 use crate::data::{
-    Binarization, Binarizer, Column, Columns, Dataset, EVALUATION_EPOCH, FileOptions, Files,
-    Source, SplitOptions, Splits, find_folder, has_columns, load_as, resolve_name,
+    Binarization, Binarizer, Columns, Dataset, EVALUATION_EPOCH, FileOptions, Files, Source,
+    SplitOptions, Splits, find_folder, has_columns, load_as, resolve_name,
 };
 use crate::engine::BitMatrix;
 use crate::tempering::BaseDistribution;
@@ -131,8 +131,8 @@ impl DataOptions {
         }
     }
 
-    /// A source with the options; where they do not say which columns of a file are units, they are those of the model's run, else those with
-    /// the model's names, if the file has these.
+    /// A source with the options; where they do not say which columns of a file are units, they are those of the model's run, if the
+    /// file has these.
     fn columns_of(&self, source: Source, model: &Model) -> Result<Source> {
         let source = self.columns.apply(source)?;
         let Source::Files(files) = &source else { return Ok(source) };
@@ -145,11 +145,10 @@ impl DataOptions {
             _ => Files::default(),
         };
         let (separator, white) = (files.separator.or(run.separator), files.white.or(run.white));
-        let (names, units) = model.table_columns();
-        let names = Columns::Chosen(names.into_iter().map(Column::Text).collect());
+        let units = model.table_columns().1;
         let chosen = (run.columns.is_some() || run.label.is_some()).then_some(run);
         let choices = chosen.map(|run| (run.columns, run.label)).into_iter();
-        for (columns, label) in choices.chain([(Some(names), None)]) {
+        for (columns, label) in choices.chain([(None, None)]) {
             let likewise = Files { columns, label, separator, white, ..files.clone() };
             let options = likewise.options(self.reading(model, None).0);
             if has_columns(&likewise.train, &options, units)? {
@@ -176,7 +175,9 @@ impl DataOptions {
         let others = configured.map(DataConfig::reading).unwrap_or_default();
         let variables = &model.file.parameters.variables;
         let reals = variables.has_reals().then(|| variables.clone());
-        (FileOptions { grey, categories, reals, ..others }, binarization)
+        let by_names = !matches!(self.columns.columns, Some(Columns::Chosen(_)));
+        let titles = if by_names { model.table_columns().0 } else { Vec::new() };
+        (FileOptions { grey, categories, reals, titles, ..others }, binarization)
     }
 
     fn load_open(&self, name: &str, model: &Model, seed: u64, missing: bool) -> Result<Data> {
@@ -260,13 +261,14 @@ impl Data {
 
     /// Rows as zeros and ones, as a run with the same seed evaluates them.
     pub fn binarized(&self, dataset: &Dataset) -> Result<BitMatrix> {
-        self.bits(dataset, Binarization::None).context("--binarization")
+        self.bits(dataset, Binarization::None)
     }
 
     /// Rows as zeros and ones, grey levels as `usual` where nothing was chosen; each has to be a state of the model's variables.
-    fn bits(&self, dataset: &Dataset, usual: Binarization) -> crate::Result<BitMatrix> {
+    fn bits(&self, dataset: &Dataset, usual: Binarization) -> Result<BitMatrix> {
         let binarizer = Binarizer::new(self.binarization.unwrap_or(usual))?;
-        let mut rows = binarizer.binarize(dataset, EVALUATION_EPOCH, self.seed)?;
+        let rows = binarizer.binarize(dataset, EVALUATION_EPOCH, self.seed);
+        let mut rows = rows.context("--binarization")?;
         if let Some(missing) = &dataset.missing {
             self.variables.settle(&mut rows, missing);
         }
@@ -305,7 +307,7 @@ impl Data {
 
     /// Training rows as zeros and ones. Grey levels are probabilities by default.
     pub fn binarized_or_drawn(&self) -> Result<BitMatrix> {
-        Ok(self.bits(&self.splits.train, Binarization::Stochastic)?)
+        self.bits(&self.splits.train, Binarization::Stochastic)
     }
 
     /// Validation and test rows as zeros and ones; `None` if there are none.
@@ -322,7 +324,7 @@ impl Data {
     pub fn held_out(&self) -> Result<Option<BitMatrix>> {
         let held_out = self.splits.test.as_ref().or(self.splits.validation.as_ref());
         let bits = |rows| self.bits(rows, Binarization::Stochastic);
-        Ok(held_out.map(bits).transpose()?)
+        held_out.map(bits).transpose()
     }
 
     /// Smoothed marginals of the training rows.

@@ -38,7 +38,8 @@ pub struct Evaluate {
     model: ModelOptions,
     #[command(flatten)]
     rows: RowOptions,
-    /// Also write the log-likelihood and the free energy of every row to this file: .csv, or .npy with the columns of the table
+    /// Also write the log-likelihood and the free energy of every row to this file: .csv, or .npy with the columns of the table; rows are
+    /// counted from 0
     #[arg(long, value_name = "FILE")]
     per_row: Option<PathBuf>,
     /// Overwrite the file of --per-row

@@ -5,9 +5,10 @@ use clap::Args;
 
 use super::device::DeviceName;
 use super::method;
+use super::output::tell;
 use super::schedule_options::ScheduleOptions;
 use super::teller::Teller;
-use crate::estimators::{Asked, EstimateSettings, Estimates, Starting};
+use crate::estimators::{Asked, EstimateSettings, Estimates, Method, Starting};
 use crate::model::Parameters;
 
 /// How log Z is estimated
@@ -51,11 +52,13 @@ pub struct LogZOptions {
 impl LogZOptions {
     /// Whether no method and no amount of work is asked for, so that a value which is known will do.
     pub fn are_default(&self) -> bool {
-        let usual = EstimateSettings::default();
-        let work = (self.chains, self.temperatures, self.sweeps, self.budget);
-        self.methods.is_empty()
-            && !self.no_exact
-            && work == (usual.chains, usual.temperatures, usual.sweeps, usual.budget)
+        self.methods.is_empty() && !self.no_exact && self.is_usual_work()
+    }
+
+    fn is_usual_work(&self) -> bool {
+        let it = EstimateSettings::default();
+        (self.chains, self.temperatures, self.sweeps, self.budget)
+            == (it.chains, it.temperatures, it.sweeps, it.budget)
     }
 
     /// Estimates of all methods, with progress on standard error; `keep` keeps the shared chains in any case.
@@ -79,6 +82,13 @@ impl LogZOptions {
             keep,
         };
         let mut teller = Teller::new(self.verbose);
-        Ok(settings.run(parameters, start, &mut |step| teller.step(step))?)
+        let found = settings.run(parameters, start, &mut |step| teller.step(step))?;
+        drop(teller);
+        if !self.is_usual_work() && found.estimates.iter().all(|it| it.method == Method::Exact) {
+            tell(
+                "log Z is enumerated: --chains, --temperatures, --sweeps and --budget are for other methods (--method)",
+            );
+        }
+        Ok(found)
     }
 }

@@ -7,6 +7,7 @@ use anyhow::{Context, Result, ensure};
 use clap::Args;
 
 use super::device::DeviceName;
+use super::failure::with_causes;
 use super::output::{may_write, tell};
 use super::run_folder::REPORT;
 use super::run_lock::RunLock;
@@ -35,7 +36,7 @@ pub struct Report {
     /// File to write [default: report.html in the run folder or the folder of all runs; with several runs, here]
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
-    /// Overwrite the file
+    /// Overwrite the file, also by a page without what cannot be computed
     #[arg(long)]
     force: bool,
     /// Work for chains and estimators, in seconds of one usual core
@@ -63,7 +64,7 @@ impl Report {
         );
         let out = self.out()?;
         let html = match (&self.all, &self.runs[..]) {
-            (None, [folder]) => self.one(&read(folder)?)?,
+            (None, [folder]) => self.one(&read(folder)?, &out)?,
             (None, folders) => several(folders, &out)?,
             (Some(folder), _) => {
                 let folders = folders(folder)?;
@@ -86,11 +87,16 @@ impl Report {
         Ok(own)
     }
 
-    fn one(&self, run: &RunFiles) -> Result<String> {
+    fn one(&self, run: &RunFiles, out: &Path) -> Result<String> {
         let trainer = match self.trainer(run) {
             Ok(trainer) => trainer,
             Err(error) => {
-                let reason = format!("{error:#}");
+                let reason = with_causes(&error);
+                ensure!(
+                    self.force || !out.exists(),
+                    "{} is kept: a new page would be without chains, estimators and samples ({reason}); put back what is missing, or write a page without them by --out FILE, or over this one by --force",
+                    out.display()
+                );
                 tell(&format!("warning: without chains, estimators and samples: {reason}"));
                 return Ok(report::page(run, &Err(reason)));
             }

@@ -195,10 +195,10 @@ impl RunFolder {
         let Some(newest) = files.last() else { return Ok(None) };
         let state = StateReader::open(newest).with_context(|| {
             let before = match files.len() {
-                1 => "delete it to start the run from its beginning",
-                _ => "delete it to resume from the checkpoint before",
+                1 => "there is none before it: delete it, and --resume --force starts the run from its beginning",
+                _ => "delete it to resume from the one before",
             };
-            format!("cannot resume ({before})")
+            format!("cannot resume from the last checkpoint ({before})")
         })?;
         Ok(Some(state))
     }
@@ -292,10 +292,13 @@ pub fn refuse_if_used(path: &Path) -> Result<()> {
         })
     };
     if fs::read_dir(path).is_ok_and(|entries| entries.into_iter().any(used)) {
-        bail!(
-            "run folder {} exists: continue it with --resume, or choose another with --out",
-            path.display()
-        );
+        let what = match RunFolder::config_path(path).is_file() {
+            true => "exists: continue it with --resume, or choose another with --out",
+            false => {
+                "has no config.toml, without which it cannot be resumed: put that back, or choose another with --out"
+            }
+        };
+        bail!("run folder {} {what}", path.display());
     }
     Ok(())
 }

@@ -139,7 +139,13 @@ impl Sweep {
     /// The combinations, those of the last key next to each other.
     fn points(&self, out: &Path) -> Result<Vec<Point>> {
         let mut all: Vec<Vec<(&Axis, &String)>> = vec![Vec::new()];
-        for axis in &self.over {
+        for (n, axis) in self.over.iter().enumerate() {
+            let twice = self.over[..n].iter().any(|before| before.key == axis.key);
+            let key = &axis.key;
+            ensure!(
+                !twice,
+                "--over {key} is given twice: give all its values at once, as in {key}=1,2,3"
+            );
             let with = |point: &Vec<_>| {
                 let point = point.clone();
                 axis.values.iter().map(move |value| [&point[..], &[(axis, value)]].concat())

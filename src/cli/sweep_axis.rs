@@ -39,6 +39,9 @@ pub fn axis(text: &str) -> Result<Axis, String> {
             Some((Ok(from), Ok(to))) if from <= to && to - from < MOST_RUNS as u64 => {
                 all.extend((from..=to).map(|number| number.to_string()));
             }
+            Some((Ok(from), Ok(to))) if from <= to => {
+                return Err(format!("`{value}` has more than {MOST_RUNS} values"));
+            }
             Some(_) => return Err(format!("`{value}` is no range: 1..5 is 1, 2, 3, 4 and 5")),
             None => all.push(value.into()),
         }

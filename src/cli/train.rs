@@ -17,7 +17,7 @@ use super::output::{print, tell, tell_density};
 use super::ranks::exchanged;
 use super::recipe::Recipe;
 use super::resume::{Recorders, Resumed, create_recorders, resume};
-use super::run_folder::RunFolder;
+use super::run_folder::{RunFolder, refuse_if_used};
 use super::run_lock::RunLock;
 use super::search::{MINUTES, Search};
 use super::shared_start::{ReadData, Waiting, check_rows};
@@ -301,6 +301,7 @@ impl Train {
     fn lock(&self, out: &Path) -> Result<RunLock> {
         let saved = RunFolder::config_path(out);
         if !saved.is_file() {
+            refuse_if_used(out)?;
             bail!(
                 "cannot resume: {} is not there; start the run without --resume",
                 saved.display()

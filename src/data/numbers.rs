@@ -17,7 +17,7 @@ impl Dataset {
     pub fn of_numbers(
         name: &str,
         columns: usize,
-        cells: &[f64],
+        table: &[f64],
         variables: &Variables,
         missing: &[(usize, usize)],
     ) -> Result<Self> {
@@ -25,19 +25,19 @@ impl Dataset {
         let variables = variables.over(columns);
         let needed =
             variables.of_table().last().map_or(0, |(first, it)| first + it.table_columns());
-        if needed != columns || columns == 0 || !cells.len().is_multiple_of(columns) {
+        if needed != columns || columns == 0 || !table.len().is_multiple_of(columns) {
             return Err(invalid(format!(
                 "variables `{variables}` have {needed} columns, the table {columns}"
             )));
         }
         let firsts: Vec<usize> = variables.of_table().map(|(first, _)| first).collect();
-        let variables = variables.seen(|n| cells[firsts[n]..].iter().step_by(columns).copied())?;
+        let variables = variables.seen(|n| table[firsts[n]..].iter().step_by(columns).copied())?;
         let listed: Vec<(usize, Variable)> = variables.of_table().collect();
-        let (rows, units) = (cells.len() / columns, variables.columns());
+        let (rows, units) = (table.len() / columns, variables.columns());
         let mut states = variables.states(rows, units);
         let mut absent = BitMatrix::zeros(if missing.is_empty() { 0 } else { rows }, units);
         let missing: HashSet<(usize, usize)> = missing.iter().copied().collect();
-        for (row, cells) in cells.chunks_exact(columns).enumerate() {
+        for (row, cells) in table.chunks_exact(columns).enumerate() {
             let is_missing = |column: usize| missing.contains(&(row, column));
             for (first, it) in &listed {
                 let place = |column: usize| format!("row {}, column {}", row + 1, column + 1);
@@ -50,8 +50,11 @@ impl Dataset {
                         }
                         true => real.set(states.row_mut(row), value),
                         false => {
-                            let problem = format!("{}: {number} is no number", place(*first));
-                            return Err(invalid(problem));
+                            let numbers = table[*first..].iter().step_by(columns).copied();
+                            return Err(invalid(match number.is_finite() {
+                                true => format!("column {}, {}", first + 1, furthest(numbers)),
+                                false => format!("{}: {number} is no number", place(*first)),
+                            }));
                         }
                     }
                     continue;
@@ -101,7 +104,7 @@ impl Splits {
         }
         if !constant.is_empty() {
             return Err(Error::Invalid(format!(
-                "data set `{}`: {} of {} real columns have one value in all training rows, and no variance: leave them out (data.source.columns): {}",
+                "data set `{}`: {} of {} real columns have one value in all training rows, to 7 digits of the largest number, and no variance: leave them out (data.source.columns): {}",
                 self.train.name,
                 constant.len(),
                 variables.reals().count(),
@@ -146,6 +149,17 @@ impl Variables {
     }
 }
 
+/// What is said of a column whose numbers f32 cannot tell from one another: which of them is too large.
+pub(super) fn furthest(numbers: impl Iterator<Item = f64>) -> String {
+    let finite = numbers.enumerate().filter(|(_, x)| x.is_finite());
+    let most = finite.max_by(|(_, a), (_, b)| a.abs().total_cmp(&b.abs()));
+    let (row, number) = most.unwrap_or((0, f64::NAN));
+    format!(
+        "row {}: {number:e} is too far from the other numbers: correct it, or give logarithms in this column",
+        row + 1
+    )
+}
+
 /// NaN of no numbers.
 fn mean_and_deviation(numbers: impl Iterator<Item = f64>) -> (f64, f64) {
     let numbers: Vec<f64> = numbers.collect();
@@ -180,6 +194,7 @@ mod tests {
         for (text, cells, expected) in [
             ("1+,real", &[2.0, 1.0][..], "row 1, column 1: 2 is neither 0 nor 1"),
             ("real", &[1.0, f64::NAN], "row 1, column 2: NaN is no number"),
+            ("real", &[1.0, 0.0, 2.0, 1e300, 1.0, 1.0], "column 2, row 2: 1e300 is too far"),
             ("3*real", &[1.0, 2.0], "have 3 columns, the table 2"),
         ] {
             let error = Dataset::of_numbers("x", 2, cells, &text.parse().unwrap(), &[]);

@@ -1,5 +1,6 @@
 //! Train, validation and test rows of a source.
 
+use std::io;
 use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 
@@ -7,7 +8,7 @@ use rand::seq::SliceRandom;
 use serde::{Deserialize, Serialize};
 
 use super::limits::check_room;
-use super::readers::{Part, has_part, read_weights};
+use super::readers::{Part, array_of, has_part, read_weights};
 use super::source::{find_file, locate};
 use super::{Column, Columns, Dataset, FileOptions, Files, Index, Source, load_file};
 use crate::engine::random::{Purpose, Streams};
@@ -135,14 +136,29 @@ impl Files {
     /// # Errors
     /// A file that cannot be read.
     pub fn index(&self, folder: &Path, reading: FileOptions) -> Result<Option<Index>> {
-        Index::of(&locate(&self.train, folder), &self.options(reading))
+        Index::of(&found(&self.train, folder)?, &self.options(reading))
     }
 }
 
+/// The path of a file that is there, perhaps in the data folder.
+fn found(path: &Path, folder: &Path) -> Result<PathBuf> {
+    let found = locate(path, folder);
+    if array_of(&found).0.exists() {
+        return Ok(found);
+    }
+    let problem = "there is no such file; a relative path starts from the folder that the command runs in, or from the data folder (--data-folder)";
+    let whole = std::path::absolute(&found).unwrap_or(found);
+    Err(Error::io("open", whole)(io::Error::new(io::ErrorKind::NotFound, problem)))
+}
+
 fn load_files(files: &Files, folder: &Path, mut options: FileOptions) -> Result<Splits> {
-    let train = load_file(&locate(&files.train, folder), &options)?;
+    let train = load_file(&found(&files.train, folder)?, &options)?;
     options.columns = Some(train.columns());
     options.categories.clone_from(&train.categories);
+    options.titles = match &train.categories {
+        Some(categories) => categories.columns().iter().map(|it| it.name.clone()).collect(),
+        None => train.titles.clone(),
+    };
     let mut part = |path: &Option<PathBuf>, part| {
         let path = match path {
             Some(path) => path,
@@ -150,7 +166,7 @@ fn load_files(files: &Files, folder: &Path, mut options: FileOptions) -> Result<
             None if has_part(&locate(&files.train, folder), part)? => &files.train,
             None => return Ok(None),
         };
-        let path = locate(path, folder);
+        let path = found(path, folder)?;
         options.part = part;
         let part = load_file(&path, &options)?;
         if part.values == train.values {

@@ -106,7 +106,7 @@ fn widest(consistent: &[&Estimate]) -> Option<String> {
     let errors = apart(a, b);
     (errors > MOST_ERRORS).then(|| {
         format!(
-            "{} and {} are {:.3} nats apart, {errors:.1} combined errors: one of them misses a part of the model or claims too small an error; try --method auto or another --start",
+            "{} and {} are {:.3} nats apart, {errors:.1} combined errors: one of them misses a part of the model or claims too small an error; try --method auto with a larger --budget, or another --start",
             a.method,
             b.method,
             (a.value - b.value).abs()
@@ -120,7 +120,7 @@ fn annealing(estimates: &[Estimate]) -> Option<String> {
     let (low, high) = (of(Method::Ais)?, of(Method::ReverseAis)?);
     (apart(low, high) > MOST_ERRORS).then(|| {
         format!(
-            "AIS and reverse AIS are {:.3} nats apart, {:.1} combined errors: too few temperatures, or a mode that annealing from the start does not find; try --method auto or another --start",
+            "AIS and reverse AIS are {:.3} nats apart, {:.1} combined errors: too few temperatures, or a mode that annealing from the start does not find; try --method auto with a larger --budget, or another --start",
             (high.value - low.value).abs(),
             apart(low, high)
         )
@@ -157,14 +157,20 @@ impl Estimate {
             return;
         }
         let rounding = F32_ROUNDING * (1.0 + at_least.abs());
-        if at_least > self.value + MOST_ERRORS * self.std_error + rounding {
+        // The automatic estimate has been held against its own weights before.
+        let known = self.has_doubt("annealing-above");
+        if !known && at_least > self.value + MOST_ERRORS * self.std_error + rounding {
             let Self { value, std_error, .. } = *self;
             self.trust.doubt(Doubt::AnnealingAbove { value, std_error, at_least });
         }
     }
 
     fn is_below_bound(&self) -> bool {
-        self.trust.doubts().iter().any(|doubt| matches!(doubt, Doubt::BelowBound { .. }))
+        self.has_doubt("below-bound")
+    }
+
+    fn has_doubt(&self, name: &str) -> bool {
+        self.trust.doubts().iter().any(|doubt| doubt.name() == name)
     }
 }
 
@@ -195,6 +201,10 @@ mod tests {
         doubted.refuse_below(328.9);
         assert!(!doubted.trust.is_sound() && doubted.value == 328.9);
         assert_eq!(Agreement::of(&[doubted, bar.clone()]).use_method, Some(Method::AisBar));
+        // A doubt that was found twice is one.
+        let mut low = estimate(Method::Auto, 1.0, 0.1, Bias::Consistent);
+        [3.0, 4.0].iter().for_each(|bound| low.doubt_below(*bound));
+        assert_eq!(low.trust.names(), "annealing-above");
         // Within its errors a value below the bound is the bound.
         let mut near = bar.clone();
         near.refuse_below(329.5);

@@ -60,7 +60,7 @@ impl Parameters {
         let parameters =
             Self { n_visible, n_hidden, weights, visible_bias, hidden_bias, variables };
         match parameters.not_finite() {
-            Some(name) => Err(Error::Invalid(format!("`{name}` contains NaN or infinity"))),
+            Some(name) => Err(Error::Invalid(format!("`{name}` contains NaN or more than 3.4e38"))),
             None => Ok(parameters),
         }
     }

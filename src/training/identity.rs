@@ -108,7 +108,7 @@ impl Identity {
         let found = self.changes_since(&saved)?;
         if changes == Changes::Refused && !found.is_empty() {
             return Err(Error::Mismatch(format!(
-                "{}: resume the run as it was started, start a new one, or allow this with --force",
+                "{}: resume with the settings and rows of the checkpoint, start a new run, or allow this with --force",
                 found.join("; ")
             )));
         }
@@ -123,7 +123,7 @@ impl Identity {
         let (before, now) = (fields(&as_read(&saved.config)?)?, fields(&self.config)?);
         if self.device != saved.device {
             found.push(format!(
-                "the device was {} when the run started and is {} now (--device)",
+                "the device was {} at the checkpoint and is {} now (--device)",
                 saved.device, self.device
             ));
         }
@@ -141,7 +141,7 @@ impl Identity {
                     None => "nothing".to_string(),
                 };
                 found.push(format!(
-                    "configuration field `{field}` was {} when the run started and is {} now",
+                    "configuration field `{field}` was {} at the checkpoint and is {} now",
                     value(&before),
                     value(&now)
                 ));
@@ -154,7 +154,7 @@ impl Identity {
             };
             if self.rows.get(part) != saved.rows.get(part) {
                 found.push(format!(
-                    "the {part} rows are not those the run started with (then {}, now {})",
+                    "the {part} rows are not those of the checkpoint (then {}, now {})",
                     sum(saved),
                     sum(self)
                 ));
@@ -248,13 +248,10 @@ mod tests {
     #[test]
     fn anything_else_is_refused_with_both_values_or_noted_for_good() {
         for (setting, expected) in [
-            ("seed=9", "`seed` was 0 when the run started and is 9 now"),
+            ("seed=9", "`seed` was 0 at the checkpoint and is 9 now"),
             ("data.split_seed=9", "the validation rows are not those"),
             ("data.validation_fraction=0.4", "`data.validation_fraction` was 0.2"),
-            (
-                "data.test_fraction=0.2",
-                "the test rows are not those the run started with (then none",
-            ),
+            ("data.test_fraction=0.2", "the test rows are not those of the checkpoint (then none"),
             ("data.source.rows=40", "`data.source.rows` was 50"),
             ("data.binarization=stochastic", "data.binarization"),
             ("model.weight_scale=0.1", "model.weight_scale"),
@@ -270,6 +267,9 @@ mod tests {
             assert!(error.contains(expected) && error.contains("--force"), "{setting}: {error}");
             let forced = now.clone().after(started, Changes::Forced).unwrap();
             assert!(forced.forced().iter().any(|notice| notice.contains(expected)));
+            // Back again is a change of what the run goes on from.
+            let back = identity(&[]).after(forced.clone(), Changes::Refused).unwrap_err();
+            assert!(back.to_string().contains("at the checkpoint and is"), "{back}");
             let later = now.after(forced.clone(), Changes::Refused).unwrap();
             assert_eq!(later.forced(), forced.forced(), "kept without a second word");
         }

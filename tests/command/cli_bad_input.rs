@@ -85,6 +85,11 @@ fn bad_data_files() {
     // Grey levels need a decision.
     let grey = file("grey.npy", &npy(array![[0u8, 7], [255, 0]]));
     refused(&["evaluate", &model(folder.path(), 2), "--data", &grey], "--binarization");
+    let path = folder.path().join("one-hot.safetensors");
+    let parameters = gaussian_parameters(3, 4, 0.1, 1).of("3".parse().unwrap()).unwrap();
+    ModelFile::from(parameters).save(&path).unwrap();
+    let two = file("two.csv", b"1,0,1\n");
+    refused(&["evaluate", &text(&path), "--data", &two], "error: two.csv, row 1: 2 of the columns");
 }
 
 #[test]

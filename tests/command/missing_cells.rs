@@ -293,6 +293,16 @@ fn a_run_knows_its_columns() {
         said.lines().find(|line| line.starts_with("rows")).unwrap().to_string()
     };
     assert_eq!(value("other.csv"), value("t.csv"));
+    // Names of no column that the model knows are not taken for these.
+    write("names.csv", "p,q\n0,1\n".into());
+    let evaluate = ["evaluate", "runs/t", "--data", "names.csv"];
+    let output = common::ztrack().current_dir(folder.path()).args(evaluate).output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(
+        said.contains("names.csv: column `p` stands where the training rows have `a`"),
+        "{said}"
+    );
+    assert!(ztrack(&[&evaluate[..], &["--columns", "p,q"]].concat()).contains("(1 rows;"));
     assert!(value("u.npy").contains("(2 rows;"));
     assert!(ztrack(&["transform", "runs/t", "--data", "t.csv", "--out", "h.npy"]).contains("300"));
 }

@@ -87,7 +87,7 @@ fn other_rows_and_settings_are_refused_with_both_values() {
         &["data.split_seed", "was 0", "is 9", "validation rows"],
     );
     run.refused(&with("data.validation_fraction=0.3"), &["was 0.2", "is 0.3"]);
-    run.refused(&with("seed=4"), &["`seed` was 3 when the run started and is 4 now"]);
+    run.refused(&with("seed=4"), &["`seed` was 3 at the checkpoint and is 4 now"]);
     run.refused(&with("tempering.smoothing={ alpha = 0.5 }"), &["tempering.smoothing"]);
     run.refused(&with("training.learning_rate.initial=0.5"), &["was 0.05", "is 0.5"]);
     let config = fs::read_to_string(run.file("config.toml")).unwrap();
@@ -224,6 +224,18 @@ fn edit_rows(run: &Run, edit: impl Fn(&mut Vec<&str>)) {
 fn a_run_whose_states_are_gone_does_not_start_over_by_itself() {
     let run = Run::new(&[]);
     let whole = Run::new(&[]);
+    // A folder without its configuration is no run, with and without --resume.
+    fs::rename(run.file("config.toml"), run.file("x.toml")).unwrap();
+    for more in [&["--resume"][..], &[]] {
+        let (data, out) = (text(&run.folder.path().join("rows.csv")), text(&run.out));
+        let arguments = [&["train", &data, "--out", &out][..], more].concat();
+        let told = String::from_utf8(common::run(&arguments).stderr).unwrap();
+        assert!(
+            told.contains("has no config.toml") && told.contains("another with --out"),
+            "{told}"
+        );
+    }
+    fs::rename(run.file("x.toml"), run.file("config.toml")).unwrap();
     fs::remove_dir_all(run.file("checkpoints")).unwrap();
     let output = run.resume(&[]);
     let stderr = String::from_utf8_lossy(&output.stderr);

@@ -237,6 +237,7 @@ fn mistakes_are_told_before_the_first_run() {
         ("modl.hidden=1,2", "did you mean model"),
         ("model.hidden=1,0", "model.hidden"),
         ("seed=5..1", "is no range"),
+        ("seed=1..20000", "`1..20000` has more than 10000 values"),
         ("seed", "a key and its values"),
         ("seed=1,1", "every value once"),
     ] {
@@ -244,6 +245,9 @@ fn mistakes_are_told_before_the_first_run() {
         let (_, told) = said(&output);
         assert!(!output.status.success() && told.contains(expected), "{over}: {told}");
     }
+    let (_, told) =
+        said(&run(folder.path(), &["sweep", "tiny.toml", "--over", "seed=1", "--over", "seed=2"]));
+    assert!(told.contains("--over seed is given twice: give all its values"), "{told}");
     assert!(!folder.path().join("runs").exists());
 }
 

@@ -389,7 +389,7 @@ fn a_table_of_categories_goes_from_the_command_to_samples_and_back() {
     assert!(samples.lines().skip(1).all(|line| line.split(',').count() == 4));
     let said = ztrack(&["evaluate", "run", "--data", "s.csv"]);
     assert!(said.contains("50"), "{said}");
-    std::fs::write(path("bad.csv"), "colour,size,l,flag\nred,3,yes,0\n").unwrap();
+    std::fs::write(path("bad.csv"), "colour,size,\"likes, much\",flag\nred,3,yes,0\n").unwrap();
     let output = common::ztrack()
         .args(["evaluate", "run", "--data", "bad.csv"])
         .current_dir(folder.path())

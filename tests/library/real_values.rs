@@ -396,6 +396,9 @@ fn what_a_table_cannot_be_is_said() {
         ),
         ("1.5,7\n2.5,8\n", Some("3*real"), "have 3 columns, the table 2"),
         ("1.5,inf\n2.5,8\n", Some("real"), "inf is no number"),
+        ("1.5,2\n2.5,1e300\n2,3\n", Some("real"), "column 2, row 2: 1e300 is too far"),
+        ("1.5,2\n2.5,1e300\n2.25,3\n", Some("mixed"), "column 2, row 2: 1e300 is too far"),
+        ("1.5,2\n2.5,inf\n2.25,3\n", Some("mixed"), "line 2, column 2: `inf` is no number"),
     ] {
         let path = folder.path().join("x.csv");
         let numbers =

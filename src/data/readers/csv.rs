@@ -9,7 +9,7 @@ use std::path::Path;
 
 use super::FileOptions;
 use super::cells::{BYTE_ORDER_MARK, Cells, find_separator, is_empty_row, is_record};
-use super::encoding::{Encoding, is_category, is_missing, level, pointed, weight};
+use super::encoding::{Encoding, is_category, is_glued, is_missing, level, pointed, weight};
 use super::labels::Labels;
 use super::layout::{Layout, Role, is_header, names};
 use super::levels::Levels;
@@ -228,8 +228,7 @@ impl<'a> Table<'a> {
                     // Some programs end lines with carriage returns alone.
                     let records = text.split(|&byte| byte == b'\r');
                     for record in records.filter(|record| is_record(record)) {
-                        let added = self.add(record, number);
-                        if !added.map_err(|problem| error(format!("line {number}{problem}")))? {
+                        if !self.add(record, number).map_err(error)? {
                             return Ok(false);
                         }
                     }
@@ -239,34 +238,45 @@ impl<'a> Table<'a> {
             }
             number += 1;
         }
-        let refused = self.layout.as_ref().map_or(Ok(()), |layout| self.missing.refuse(layout));
+        let refused =
+            self.layout.as_ref().map_or(Ok(()), |layout| self.missing.refuse(layout, self.rows));
         refused.map(|()| true).map_err(error)
     }
 
-    /// Adds a record; false where a cell holds no bit and the table may have categories. A problem begins with the text after the number of
-    /// the line.
+    /// Adds a record; false where a cell holds no bit and the table may have categories.
     fn add(&mut self, record: &[u8], line: usize) -> Checked<bool> {
+        let at = |problem: &str| format!("line {line}{problem}");
         let mut cells = Cells::of(record, self.separator);
-        let count = cells.by_ref().count();
+        let (count, last) =
+            cells.by_ref().fold((0, &b""[..]), |(count, _), cell| (count + 1, cell));
         if cells.open {
-            return Err(": a quoted cell does not end on its line".into());
+            return Err(at(": a quoted cell does not end on its line"));
+        }
+        let numbers = self.options.reals.is_some() || self.options.mixed;
+        if self.rows == 0 && count == 1 && !numbers && is_glued(last) {
+            return Err(at(
+                ": its zeros and ones are one cell: put a comma or a space between them",
+            ));
         }
         let first = self.columns.is_none();
         let expected = *self.columns.get_or_insert(count);
         if count == expected + 1 && self.layout.is_none() && !self.names.is_empty() {
-            return Err(
-                " has one cell more than the line of names, as tables of R have with names of rows: write it with row.names=FALSE, or put a name for the first column on top"
-                    .into(),
-            );
+            let separator = self.separator.name();
+            return Err(at(&match last.is_empty() {
+                true => format!(
+                    " ends with a {separator}, and so has one cell more than the line of names: delete the {separator} at the end of each line"
+                ),
+                false => " has one cell more than the line of names, as tables of R have with names of rows: write it with row.names=FALSE, or put a name for the first column on top".into(),
+            }));
         }
         if count != expected {
-            return Err(format!(
+            return Err(at(&format!(
                 " has {count} columns, {expected} expected, as in the first; they are separated by {}s",
                 self.separator.name()
-            ));
+            )));
         }
         if count > MAX_COLUMNS {
-            return Err(format!(" has more than {MAX_COLUMNS} columns"));
+            return Err(at(&format!(" has more than {MAX_COLUMNS} columns")));
         }
         if first && is_header(record, self.separator, self.options.grey) {
             self.names = names(record, self.separator);
@@ -277,8 +287,7 @@ impl<'a> Table<'a> {
             Some(layout) => layout,
             none => {
                 let names = std::mem::take(&mut self.names);
-                let layout = Layout::new(names, count, self.options);
-                none.insert(layout.map_err(|problem| format!(": {problem}"))?)
+                none.insert(Layout::new(names, count, self.options)?)
             }
         };
         // Files beside a table of bits, whose number of columns is given, are tables of bits.
@@ -295,9 +304,9 @@ impl<'a> Table<'a> {
                 Ok(Row::Numbers(&mut cells[first..]))
             }
         }
-        .map_err(|problem| format!(": {problem}"))?;
+        .map_err(|problem| at(&format!(": {problem}")))?;
         for (column, cell) in Cells::of(record, self.separator).enumerate() {
-            let told = |problem| format!(", column {}: {problem}", layout.name(column));
+            let told = |problem| at(&format!(", column {}: {problem}", layout.name(column)));
             let place = (line, column + 1);
             let cell = &*pointed(cell, self.separator);
             match layout.roles[column] {

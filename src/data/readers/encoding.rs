@@ -129,6 +129,11 @@ pub(super) fn is_value(cell: &[u8]) -> bool {
     number(cell).is_some() || written(cell).is_some()
 }
 
+/// Whether a cell holds zeros and ones with nothing between them, too many for a number among others.
+pub(super) fn is_glued(cell: &[u8]) -> bool {
+    cell.len() > 4 && cell.iter().all(|byte| matches!(byte, b'0' | b'1'))
+}
+
 /// Whether a cell says that its value is missing.
 pub(super) fn is_missing(cell: &[u8]) -> bool {
     cell.is_empty() || MISSING.iter().any(|word| cell.eq_ignore_ascii_case(word.as_bytes()))

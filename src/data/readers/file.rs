@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use super::cells::{BYTE_ORDER_MARK, Cells, find_separator, first_records, is_record};
-use super::encoding::is_value;
+use super::encoding::{is_glued, is_value};
 use super::layout::{Layout, is_header, names};
 use super::npz::{Part, array_of};
 use super::{Index, csv, fasta, idx, libsvm, npy, npz};
@@ -29,6 +29,8 @@ pub struct FileOptions {
     pub label: Option<Column>,
     /// The columns of a text table that become units, in this order; without it, all but the labels.
     pub chosen: Option<Vec<Column>>,
+    /// Names of the columns of the training rows, if they have some: in a table with names, its columns are found by these, or it is refused.
+    pub titles: Vec<String>,
     /// The separator of the columns of a text table; by default, that of its first lines.
     pub separator: Option<Separator>,
     /// The column of a text table that holds the weights of the rows; [`load`](crate::data::load_as) also takes the path of a file of weights.
@@ -279,7 +281,7 @@ pub(super) fn format_of(path: &Path, head: &[u8]) -> Option<Format> {
         return Some(Format::Libsvm);
     }
     let words = |record: &[u8]| {
-        record.split(u8::is_ascii_whitespace).any(|word| is_value(word.trim_ascii()))
+        record.split(u8::is_ascii_whitespace).any(|word| is_value(word) || is_glued(word))
     };
     let table = first.iter().any(|byte| matches!(byte, b';' | b'\t')) || records.any(words);
     table.then_some(Format::Csv)

@@ -13,7 +13,7 @@ use crate::data::input::Input;
 use crate::error::Result;
 use crate::units::Variables;
 
-/// Fewest rows of which a column with another value in each is taken for their index.
+/// Fewest rows of which a column with a name and another value in each is taken for their index.
 const INDEXED: usize = 20;
 /// Rows that are looked at: columns with so many states are refused.
 const ROWS: usize = 2 * states::MOST_STATES;
@@ -84,9 +84,12 @@ impl Index {
                 rows += 1;
             }
         }
-        let Some((layout, seen)) = columns.filter(|_| rows >= INDEXED) else { return Ok(None) };
+        let Some((layout, seen)) = columns else { return Ok(None) };
+        // pandas gives its index no name.
+        let unnamed = |i: usize| titles.iter().flatten().nth(i).is_some_and(String::is_empty);
         let is_unit = |column: usize| matches!(layout.roles[column], Role::Unit(_));
-        let is_index = |column: usize| is_unit(column) && seen[column].is_index(reals);
+        let differ = |i: usize| (rows >= INDEXED || unnamed(i)) && seen[i].is_index(reals);
+        let is_index = |column: usize| is_unit(column) && differ(column);
         let all = 0..layout.roles.len();
         let names: Vec<String> =
             all.clone().filter(|&i| is_index(i)).map(|i| layout.name(i)).collect();

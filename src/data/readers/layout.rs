@@ -75,7 +75,12 @@ impl Layout {
             guessed: false,
             names,
         };
-        let chosen = options.chosen.as_ref().map(|chosen| layout.chosen(chosen)).transpose()?;
+        let known: Vec<Column> = options.titles.iter().cloned().map(Column::Text).collect();
+        let by_name = (!layout.names.is_empty() && !known.is_empty()).then_some(&known);
+        let chosen = match by_name.and_then(|known| layout.chosen(known).ok()) {
+            None => options.chosen.as_ref().map(|chosen| layout.chosen(chosen)).transpose()?,
+            found => found,
+        };
         let label = match &options.label {
             Some(column) => Some(layout.one(column)?),
             None => layout
@@ -111,6 +116,15 @@ impl Layout {
         }
         if layout.units == 0 {
             return Err("no column is left for units".into());
+        }
+        let titles = layout.unit_titles();
+        let mut pairs = titles.iter().zip(&options.titles);
+        if titles.len() == options.titles.len()
+            && let Some((name, known)) = pairs.find(|(name, known)| name != known)
+        {
+            return Err(format!(
+                "column `{name:.32}` stands where the training rows have `{known:.32}`: give the columns the names of the training rows, in any order, or delete the line of names if the columns are the same in the same order"
+            ));
         }
         Ok(layout)
     }

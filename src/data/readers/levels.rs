@@ -6,7 +6,7 @@ use crate::data::{Intensities, Values};
 /// The highest level, and the number of white where numbers are whole.
 const WHITE: f64 = 255.0;
 /// What to do about numbers above white.
-const REMEDY: &str = ": give the number that is white by data.source.white (--white)";
+const REMEDY: &str = ": give the number that is white by data.source.white (--white), or take the numbers as real ones by data.variables = \"real\"";
 
 /// Grey levels as they are read. Numbers that are all 0 or 1, or all -1 or +1, are bits.
 pub(in crate::data) struct Levels {

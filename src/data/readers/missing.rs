@@ -28,9 +28,16 @@ impl Missing {
     }
 
     /// # Errors
-    /// Cells that were counted.
-    pub fn refuse(&self, layout: &Layout) -> Checked<()> {
+    /// Cells that were counted, in a table of so many rows.
+    pub fn refuse(&self, layout: &Layout, rows: usize) -> Checked<()> {
         let Some((line, column)) = self.first else { return Ok(()) };
+        let end = layout.roles.len() - 1;
+        if rows > 1 && self.of_columns.len() == 1 && self.of_columns.get(&end) == Some(&rows) {
+            return Err(format!(
+                "column {}, the last one, is empty in all rows, as where each line ends with a separator: delete the separator at the end of each line, or choose the other columns by data.source.columns (--columns)",
+                layout.name(end)
+            ));
+        }
         let mut each: Vec<(usize, usize)> =
             self.of_columns.iter().map(|(&column, &count)| (column, count)).collect();
         each.sort_by_key(|(_, count)| Reverse(*count));

@@ -109,8 +109,15 @@ impl NpyHeader {
             |key| value_of(header, key).ok_or_else(|| format!("npy header has no field `{key}`"));
         let descr = field("descr")?;
         let element = quoted(descr).and_then(Element::parse).ok_or_else(|| {
-            let descr: String = descr.split([',', '}']).next().unwrap_or_default().into();
-            format!("npy element type {descr}; bool, integers, f4 and f8 are read: convert it, as .astype(\"float32\") does")
+            let Some(found) = quoted(descr) else {
+                return "npy array of named fields: give them as columns of one array of numbers"
+                    .into();
+            };
+            let remedy = match found.contains(['U', 'S', 'O']) {
+                true => "write text and objects as a table (CSV)",
+                false => "convert it, as .astype(\"float32\") does",
+            };
+            format!("npy element type '{found:.32}'; bool, integers, f4 and f8 are read: {remedy}")
         })?;
         let order = field("fortran_order")?;
         let fortran_order = order.starts_with("True");

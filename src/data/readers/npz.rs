@@ -8,6 +8,7 @@ use zip::ZipArchive;
 
 use super::{FileOptions, npy};
 use crate::data::Dataset;
+use crate::data::content::file_name;
 use crate::data::input::{Form, Input};
 use crate::data::limits::Checked;
 use crate::error::{Error, Result};
@@ -72,12 +73,11 @@ pub(crate) fn has_part(path: &Path, part: Part) -> Result<bool> {
 pub(super) fn read(path: &Path, input: &mut Input<'_>, options: &FileOptions) -> Result<Dataset> {
     let mut archive = open_archive(path, Cursor::new(input.rest()?))?;
     let entry = choose(&archive, options).map_err(|problem| Error::file(path, problem))?;
-    let dataset = npy::read(path, &mut open_entry(&mut archive, &entry, path)?, options)?;
-    let name = match archive.len() {
-        1 => dataset.name,
-        _ => format!("{}:{}", dataset.name, stem(&entry)),
-    };
-    Ok(Dataset { name, ..dataset })
+    let several = archive.len() > 1;
+    let named = |file: String| if several { format!("{file}:{}", stem(&entry)) } else { file };
+    let place = PathBuf::from(named(path.display().to_string()));
+    let dataset = npy::read(&place, &mut open_entry(&mut archive, &entry, &place)?, options)?;
+    Ok(Dataset { name: named(file_name(path)), ..dataset })
 }
 
 /// Bytes of the record at the end of an archive without its comment, and the most that a comment can have.
@@ -140,8 +140,11 @@ fn choose<R: Read + Seek>(archive: &ZipArchive<R>, options: &FileOptions) -> Che
     if names.iter().any(|name| name.starts_with("xl/") || *name == "content.xml") {
         return Err("is a spreadsheet (Excel or OpenDocument): save its table as CSV".into());
     }
-    match names[..] {
-        [] => return Err("npz holds no arrays".into()),
+    let arrays: Vec<&str> = names.into_iter().filter(|name| name.ends_with(".npy")).collect();
+    match arrays[..] {
+        [] => {
+            return Err("npz holds no arrays: numpy.savez(\"x.npz\", train=rows) writes one".into());
+        }
         [only] => return Ok(only.into()),
         _ => {}
     }
@@ -149,9 +152,9 @@ fn choose<R: Read + Seek>(archive: &ZipArchive<R>, options: &FileOptions) -> Che
     named(archive, &[wanted, WHOLE].concat()).ok_or_else(|| {
         format!(
             "npz holds {} arrays ({listed}) and none is named `data`, `x` or `{}`: name one after a colon, as in my.npz:{}",
-            names.len(),
+            arrays.len(),
             wanted[0],
-            stem(names[0])
+            stem(arrays[0])
         )
     })
 }

@@ -10,6 +10,7 @@ use super::encoding::{Encoding, number, shown};
 use super::labels::LONGEST;
 use super::layout::{Layout, Role};
 use crate::data::limits::{Checked, check_shape};
+use crate::data::numbers::furthest;
 use crate::data::{Categories, Category};
 use crate::engine::BitMatrix;
 use crate::memory::check_memory;
@@ -237,7 +238,7 @@ impl StateRows {
                 let value = real.standardised(number);
                 if !value.is_finite() {
                     let name = &names[n].1;
-                    return Err(format!("column {name}: {number} is too far from other numbers"));
+                    return Err(format!("column {name}, {}", furthest(numbers_of(n))));
                 }
                 real.set(bits.row_mut(row), value);
             }
@@ -282,8 +283,9 @@ impl Column {
                 shown(value)
             ));
         }
-        let numbers: Vec<f64> = self.known.keys().filter_map(|value| number(value)).collect();
-        let words: Vec<_> = self.known.iter().filter(|it| number(it.0).is_none()).collect();
+        let finite = |value: &Vec<u8>| number(value).filter(|x| x.is_finite());
+        let numbers: Vec<f64> = self.known.keys().filter_map(finite).collect();
+        let words: Vec<_> = self.known.iter().filter(|it| finite(it.0).is_none()).collect();
         let mut states: Vec<String> =
             self.known.keys().map(|value| String::from_utf8_lossy(value).into()).collect();
         let whole = numbers.iter().all(|x| x.fract() == 0.0);

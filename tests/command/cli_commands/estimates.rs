@@ -24,6 +24,9 @@ fn estimators_agree_with_enumeration() {
     let folder = TempDir::new().unwrap();
     let system = test_systems::gaussian(16, 5, 0.7, 1).unwrap();
     let model = save(folder.path(), system.parameters);
+    let enumerated = run(&["estimate", &model, "--method", "exact", "--chains", "5"]);
+    let told = String::from_utf8(enumerated.stderr).unwrap();
+    assert!(told.contains("log Z is enumerated: --chains"), "{told}");
     for data in [&[][..], &["--data", "bars-and-stripes"]] {
         let arguments = [
             &["estimate", &model, "--method", "everything", "--temperatures", "30", "--json"][..],

@@ -266,6 +266,12 @@ fn what_is_missing_is_left_out_and_takes_nothing_else_away() {
     fs::write(out.join("config.toml"), format!("{}{gone}{}", &config[..source], &config[end..]))
         .unwrap();
     fs::write(out.join("metrics.csv"), &metrics).unwrap();
+    let kept = run(&["report", &text(&out)]);
+    let told = String::from_utf8_lossy(&kept.stderr);
+    assert!(!kept.status.success() && told.contains("report.html is kept"), "{told}");
+    assert_eq!(fs::read_to_string(out.join("report.html")).unwrap(), html);
+    succeed(&["report", &text(&out), "--force"]);
+    fs::remove_file(out.join("report.html")).unwrap();
     contains(&report(), &["are left out", "gone.csv", "Training and validation rows"]);
     let output = run(&["report", &text(folder.path())]);
     assert!(String::from_utf8_lossy(&output.stderr).contains("is no run folder"));

@@ -100,6 +100,10 @@ fn in_tables() -> Vec<Case> {
         ("x.csv", b"\xff\xfe0\0,\x001\0\n\0".to_vec(), "is text in UTF-16: save it as UTF-8"),
         ("x.txt", b"0 1\n1 0 1\n".to_vec(), "line 2 has 3 columns, 2 expected, as in the first; they are separated by spaces"),
         ("x.csv", b"a,b\n".to_vec(), "no data"),
+        ("x.csv", b"a,b\n0,1,\n1,1,\n".to_vec(), "line 2 ends with a comma, and so has one cell more than the line of names"),
+        ("x.csv", b"0,1,\n1,1,\n".to_vec(), "column 3, the last one, is empty in all rows, as where each line ends with a separator"),
+        ("x.csv", b",a,b\n0,0,1\n1,1,0\n2,0,0\n".to_vec(), "column 1: another value in every row"),
+        ("x.txt", [&b"01".repeat(90)[..], b"\n"].concat().repeat(2), "line 1: its zeros and ones are one cell"),
     ]
 }
 
@@ -124,6 +128,8 @@ fn in_npy() -> Vec<Case> {
         ("x.npy", shape("(99999999999999999999, 1)"), "is not a tuple of sizes"),
         ("x.npy", npy(Array2::<u8>::zeros((0, 4))), "no data"),
         ("x.npy", raw_npy("{'descr': '<c16', 'fortran_order': False, 'shape': (1, 1)}", &[0; 16]), "element type '<c16'"),
+        ("x.npy", raw_npy("{'descr': '<U1', 'fortran_order': False, 'shape': (1, 1)}", &[0; 4]), "element type '<U1'; bool, integers, f4 and f8 are read: write text and objects as a table"),
+        ("x.npy", raw_npy("{'descr': [('a', '<f4')], 'fortran_order': False, 'shape': (1,)}", &[0; 4]), "npy array of named fields"),
         ("x.npy", npy(array![[1i32, 0], [0, -1]]), "row 2, column 2: -1 is outside 0..255"),
         ("x.npy", npy(array![[256i64, 0]]), "row 1, column 1: 256 is outside 0..255"),
         ("x.npy", floats(f64::NAN), "row 2, column 2: NaN is outside 0..1"),
@@ -146,7 +152,7 @@ fn twice_x() -> Vec<u8> {
 fn in_npz() -> Vec<Case> {
     vec![
         ("x.npz", b"PK\x03\x04 and no more".to_vec(), "is not a sound npz"),
-        ("x.npz", npz(&[]), "npz holds no arrays"),
+        ("x.npz", npz(&[]), "npz holds no arrays: numpy.savez"),
         (
             "x.xlsx",
             npz(&[("xl/workbook", array![[1]])]),

@@ -50,7 +50,7 @@ fn choices_that_a_table_does_not_have_are_told() {
         read_bytes(Path::new("x.csv"), text.into(), &options).unwrap_err().to_string()
     };
     for (label, columns, expected) in [
-        (Some("lable"), "2-", "line 2: no column `lable`; the names are id, first, second"),
+        (Some("lable"), "2-", "x.csv: no column `lable`; the names are id, first, second"),
         (Some("frist"), "2-", "no column `frist`; did you mean first?"),
         (Some("9"), "2-", "no column 9: there are columns 1 to 4"),
         (Some("1-2"), "2-", "one column of labels or weights is wanted"),
@@ -139,6 +139,34 @@ fn parts_with_other_columns_are_refused() {
     let source = Source::Files(Files { train, validation, ..Files::default() });
     let error = load(&source, &SplitOptions::default(), folder.path()).unwrap_err().to_string();
     assert!(error.contains("validation.csv: has 2 columns, 3 expected"), "{error}");
+    // Columns with names are found by these, also those of categories.
+    for (rows, ordered, other) in [
+        ("0,1,1\n1,1,0\n", "c,a,b\n1,0,1\n1,1,0\n", "a,b,d\n1,0,1\n"),
+        ("x,1,u\ny,1,v\n", "c,a,b\nu,x,1\nv,x,1\n", "a,b,d\nx,1,u\n"),
+    ] {
+        let train = with(&folder, "train.csv", format!("a,b,c\n{rows}").as_bytes());
+        let read = |text: &str| {
+            let validation = Some(with(&folder, "validation.csv", text.as_bytes()));
+            let source =
+                Source::Files(Files { train: train.clone(), validation, ..Files::default() });
+            load(&source, &SplitOptions::default(), folder.path())
+        };
+        let found = read(ordered).unwrap().validation.unwrap();
+        let turn = |row: &str| {
+            let cells: Vec<&str> = row.split(',').collect();
+            format!("{},{},{}\n", cells[1], cells[2], cells[0])
+        };
+        let turned: String = ordered.lines().map(turn).collect();
+        assert_eq!(found.values, read(&turned).unwrap().validation.unwrap().values);
+        let error = read(other).unwrap_err().to_string();
+        let expected = "validation.csv: column `d` stands where the training rows have `c`";
+        assert!(error.contains(expected), "{error}");
+        assert!(read(other.split_once('\n').unwrap().1).is_ok());
+    }
+    let gone = Source::Files(Files { train: "gone/t.csv".into(), ..Files::default() });
+    let error = load(&gone, &SplitOptions::default(), folder.path()).unwrap_err().to_string();
+    let whole = std::path::absolute("gone/t.csv").unwrap();
+    assert!(error.contains(&format!("cannot open {}: there is no", whole.display())), "{error}");
 }
 
 /// A label, and columns in another order.
