@@ -324,7 +324,8 @@ fn estimates_and_a_tracker_run_on_a_device() {
     for (name, device) in devices() {
         for ((value, error), of_host) in on(device.into()).into_iter().zip(&host) {
             assert!((value - exact).abs() < 4.5 * error, "{name}: {value} +- {error}, {exact}");
-            assert_ne!(value, of_host.0, "{name} was not used");
+            // The value can be the certain bound, which is the same everywhere.
+            assert_ne!(error, of_host.1, "{name} was not used");
         }
     }
 }
