@@ -9,16 +9,18 @@
 //! step; n passes over the other layer for the moves of single variables of a state.
 
 mod crossover;
+mod moves;
 
 use std::collections::HashMap;
 
+use self::moves::{Move, moves};
 use super::layer_sum::{dot, log_partition};
 use crate::engine::host::math::exp_f64;
 use crate::engine::random::{Purpose, Stream, Streams};
 use crate::engine::{BitMatrix, Layer, words_per_row};
 use crate::model::Parameters;
 use crate::numerics::log_sum_exp;
-use crate::units::{Variable, Variables};
+use crate::units::Variables;
 
 /// Most states that are kept for the bound.
 const MOST_STATES: usize = 100_000;
@@ -280,34 +282,6 @@ impl ModeSearch {
 /// Whether log f is higher by more than a rounding difference.
 fn is_higher(there: f64, here: f64) -> bool {
     there > here + 1e-9 * (1.0 + here.abs())
-}
-
-/// A variable goes to another state: a column is cleared, another one set, or one of both.
-#[derive(Clone, Copy)]
-struct Move {
-    cleared: Option<usize>,
-    set: Option<usize>,
-}
-
-impl Move {
-    /// The units that change, with their signs.
-    fn units(&self) -> impl Iterator<Item = (usize, f64)> {
-        let signed = |unit: Option<usize>, sign| unit.map(|unit| (unit, sign));
-        [signed(self.cleared, -1.0), signed(self.set, 1.0)].into_iter().flatten()
-    }
-
-    fn make(&self, state: &mut [u64]) {
-        self.units().for_each(|(unit, _)| state[unit / 64] ^= 1 << (unit % 64));
-    }
-}
-
-/// All moves of a variable from a state, in the order of its columns.
-fn moves(variable: &Variable, state: &[u64]) -> Vec<Move> {
-    let on = |unit: &usize| state[unit / 64] >> (unit % 64) & 1 == 1;
-    let cleared = variable.range().find(on);
-    let to_implicit = cleared.filter(|_| variable.implicit).map(|_| Move { cleared, set: None });
-    let others = variable.range().filter(|unit| Some(*unit) != cleared);
-    to_implicit.into_iter().chain(others.map(|unit| Move { cleared, set: Some(unit) })).collect()
 }
 
 #[cfg(test)]

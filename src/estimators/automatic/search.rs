@@ -22,7 +22,9 @@ const MOST_ROWS: usize = 400;
 
 /// A rigorous lower bound of log Z, by search alone.
 pub fn lower_bound(parameters: &Parameters, known: Known<'_>, seed: u64) -> Bound {
-    Search::new(parameters, known, seed).bound()
+    let mut search = Search::new(parameters, known, seed);
+    search.cross(seed);
+    search.bound()
 }
 
 /// Visible states after sweeps at zero temperature from states of independent fair bits. If a model has thousands of modes, annealing from

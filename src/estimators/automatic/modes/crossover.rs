@@ -4,20 +4,22 @@ use super::ModeSearch;
 use crate::engine::BitMatrix;
 use crate::engine::random::{Purpose, Stream, Streams};
 
-/// Crossovers of a round, and the gain of the bound by one round after which there is another, nats.
+/// Starts of a round, the gain of the bound below which a round is quiet, nats, and how many quiet rounds one after the other are the last.
 const ROUND: usize = 256;
 const LEAST_GAIN: f64 = 0.01;
+const QUIET_ROUNDS: usize = 3;
 /// Most work on crossovers beside the first round: their number x n x units of the other layer.
 const MOST_CROSSOVERS: usize = 200_000_000;
 
 impl ModeSearch {
-    /// Ascends from crossovers of two modes, as in genetic algorithms, and from as many random states, until a round of them hardly raises
+    /// Ascends from crossovers of two modes, as in genetic algorithms, and from as many random states, until rounds of them hardly raise
     /// the bound; returns the new modes. Where parts of a model are independent, all combinations of their modes are modes, and other
     /// starts reach few of them.
     pub(crate) fn climb_crossovers(&mut self, seed: u64) -> BitMatrix {
         let (first, units) = (self.modes.len(), self.bias.len());
         let mut stream = Streams::new(seed, Purpose::Crossover, 0).row(0);
         let rounds = 1 + MOST_CROSSOVERS / (ROUND * units * self.other_bias.len()).max(1);
+        let mut quiet = 0;
         for _ in 0..rounds {
             let (before, _) = self.bound();
             for _ in 0..ROUND / 2 {
@@ -26,7 +28,9 @@ impl ModeSearch {
                 let start = self.crossover(&mut stream);
                 self.ascend(&start);
             }
-            if self.bound().0 < before + LEAST_GAIN {
+            // No number is a gain where weights are so large that log f is none.
+            quiet = if self.bound().0 - before > LEAST_GAIN { 0 } else { quiet + 1 };
+            if quiet == QUIET_ROUNDS {
                 break;
             }
         }
@@ -53,6 +57,7 @@ impl ModeSearch {
 mod tests {
     use super::*;
     use crate::engine::Layer;
+    use crate::estimators::{Known, lower_bound};
     use crate::model::test_systems::{independent, islands};
 
     /// Each of three parts has a background and four islands, so there are 125 modes, of which random starts find a tenth.
@@ -68,6 +73,7 @@ mod tests {
             let ((bound, _), exact) = (search.bound(), system.log_partition);
             println!("{without:.3} {bound:.3} of {exact:.3}, {found} modes");
             assert!(bound < exact + 1e-6 && bound > exact - 0.1 && without < exact - 1.0);
+            assert!(lower_bound(&system.parameters, Known::default(), seed).value > exact - 0.1);
         }
     }
 }
