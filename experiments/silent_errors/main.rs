@@ -159,6 +159,7 @@ fn quick() -> Vec<Subject> {
         Recipe::Planted(Planted::Needle { switches: 60, decoys: 240, weight: 0.4 }),
         Recipe::Planted(Planted::Blocks(6, 1.0)),
         Recipe::Planted(Planted::Islands(2, false)),
+        Recipe::Planted(Planted::States(4, 1)),
         Recipe::Together(TOGETHER[0]),
         Recipe::Categorical("8*3+,6*4,10*1+", 10, 1.0),
     ];
@@ -250,6 +251,10 @@ fn planted() -> impl Iterator<Item = Recipe> {
         Planted::Islands(3, false),
         Planted::Islands(3, true),
         Planted::Islands(4, true),
+        Planted::States(4, 1),
+        Planted::States(4, 3),
+        Planted::States(20, 2),
+        Planted::States(20, 3),
         Planted::Tall(16, 300, 0.3),
         Planted::Tall(18, 300, 0.6),
         Planted::Tall(14, 300, 1.5),

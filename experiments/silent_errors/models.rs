@@ -116,6 +116,7 @@ impl Subject {
             Recipe::Planted(Planted::LowRank(..)) => "low rank",
             Recipe::Planted(Planted::Blocks(..)) => "blocks",
             Recipe::Planted(Planted::Islands(..)) => "islands",
+            Recipe::Planted(Planted::States(..)) => "states",
             Recipe::Planted(Planted::Tall(..)) => "tall",
             Recipe::Together(_) => "together",
         }

@@ -76,9 +76,8 @@ pub fn table(estimates: &[Estimate]) -> String {
 /// Results beside single estimates: the bounds, and how well the estimates agree.
 pub fn remarks(estimates: &[Estimate], bound: Option<&Bound>, agreement: &Agreement) -> String {
     let mut text = String::new();
-    if let Some(Bound { value, states }) = bound {
-        text +=
-            &format!("\nlog Z >= {value:.4} for certain: the sum over {states} distinct states\n");
+    if let Some(bound) = bound {
+        text += &format!("\nlog Z >= {:.4} for certain: {}\n", bound.value, bound.source());
     }
     if let Some(value) = at_least(estimates) {
         text += &format!(

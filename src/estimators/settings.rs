@@ -320,7 +320,7 @@ mod tests {
             states: Some(&states),
         };
         let bound = start.known(&engine).bound.unwrap();
-        assert_eq!(bound.states, 512);
+        assert_eq!(bound.states, Some(512));
         assert!((bound.value - log_partition(&parameters).unwrap()).abs() < 1e-4, "{bound:?}");
     }
 

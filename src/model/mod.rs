@@ -5,6 +5,7 @@ mod device;
 pub mod exact;
 mod parameters;
 pub mod plus_minus;
+mod preferred;
 #[cfg(feature = "burn")]
 mod rbm;
 pub mod test_systems;
@@ -12,6 +13,7 @@ pub mod test_systems;
 pub use conditional::Conditional;
 pub use device::Device;
 pub use parameters::Parameters;
+pub(crate) use preferred::preferred_states;
 #[cfg(feature = "burn")]
 pub(crate) use rbm::host;
 #[cfg(feature = "burn")]

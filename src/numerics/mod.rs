@@ -13,7 +13,7 @@ pub(crate) use categorical::index_at;
 pub use influence::{Influence, pairs};
 pub(crate) use log_sum_exp::LogSumExp;
 pub use log_sum_exp::log_sum_exp;
-pub use scalar::{logit, sigmoid, softplus};
+pub use scalar::{entropy, logit, sigmoid, softplus};
 pub use statistics::MOST_ERRORS;
 pub use statistics::{joined, pooled};
 pub use table::Table;

@@ -18,6 +18,12 @@ pub fn logit(p: f64) -> f64 {
     (p / (1.0 - p)).ln()
 }
 
+/// Entropy of a binary unit of mean p, nats; 0 at the ends.
+pub fn entropy(p: f64) -> f64 {
+    let part = |p: f64| if p > 0.0 { -p * p.ln() } else { 0.0 };
+    part(p) + part(1.0 - p)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

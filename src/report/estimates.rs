@@ -48,7 +48,7 @@ pub fn section(run: &RunFiles, diagnosis: Option<&Diagnosis>) -> Section {
     lines.extend(diagnosis.estimates.iter().map(of_estimate));
     let bound = diagnosis.bound.map(|bound| bound.value);
     if let Some(bound) = &diagnosis.bound {
-        let what = format!("rigorous: the sum over {} states", bound.states);
+        let what = format!("rigorous: {}", bound.source());
         lines.push(line("lower bound", bound.value, f64::NAN, &what));
     }
     section.broad(

@@ -11,14 +11,15 @@ use super::settle::Samples;
 use super::{KnownShare, Model};
 use crate::engine::BitMatrix;
 use crate::engine::random::{Purpose, Streams, derived_seed};
+use crate::model::preferred_states;
 use crate::trust::LogZ;
 
-/// Most hidden units whose preferred states are taken, and number of random sets of units.
-const MOST: usize = 64;
+/// Most visible states that turn single hidden units on or off, and number of random sets of units.
+const MOST: usize = 128;
 const SETS: usize = 32;
 /// Gibbs sweeps from these states, and so many more after each of which states are taken: a mode has many states of similar mass.
 const SWEEPS: usize = 10;
-const TAKEN: usize = 10;
+const TAKEN: usize = 6;
 /// Fraction of the model's mass beyond which these states could be a mode that the chains miss, and how many times the number of states
 /// is doubled to tell.
 const NOTICEABLE: f64 = 0.002;
@@ -37,8 +38,7 @@ pub(super) struct Preferred {
 }
 
 impl Preferred {
-    /// States after Gibbs sweeps from the visible state that has the largest input to each of at most [`MOST`] hidden units, and from the
-    /// likeliest visible state where each of [`SETS`] sets of units is on. More of them where by the tracked value they have a noticeable
+    /// States after Gibbs sweeps from [`preferred_states`]. More of them where by the tracked value they have a noticeable
     /// part of the mass and `samples` of that model do not show whether the chains have found it. `seed` and `update` number the draws.
     pub fn of(
         model: &Model,
@@ -48,7 +48,7 @@ impl Preferred {
         update: u64,
     ) -> Self {
         let engine = model.engine.as_ref();
-        let mut chains = preferred_states(model, seed, update);
+        let mut chains = preferred_states(&model.parameters, [MOST, SETS], seed, update);
         let seed = derived_seed(seed, Purpose::PreferredStates, update);
         engine.gibbs(&mut chains, SWEEPS, seed, 0);
         let (mut visible, mut sweeps) = (chains.select(0..0), SWEEPS);
@@ -87,44 +87,9 @@ impl Preferred {
     }
 }
 
-/// The visible states that some hidden units prefer, and some random sets of them. The expected share of the units in a set is uniform.
-fn preferred_states(Model { parameters, .. }: &Model, seed: u64, update: u64) -> BitMatrix {
-    let (n_hidden, variables) = (parameters.n_hidden, &parameters.variables);
-    let units = n_hidden.min(MOST);
-    let mut stream = Streams::new(seed, Purpose::PreferredStates, update).row(0);
-    let offset = stream.uniform();
-    let mut states = variables.states(units + SETS, parameters.n_visible);
-    for row in 0..units {
-        // Spread over all units, others at every update.
-        let unit = ((row as f64 + offset) * n_hidden as f64 / units as f64) as usize;
-        let weights = parameters.weights.chunks_exact(n_hidden);
-        let mut slopes: Vec<f64> = weights.map(|weights| f64::from(weights[unit])).collect();
-        // Hidden units do not change the scatter of a real variable.
-        for (first, _) in variables.reals() {
-            slopes[first + 1] = f64::from(parameters.visible_bias[first + 1]);
-        }
-        variables.likeliest(&slopes, states.row_mut(row));
-    }
-    for row in units..units + SETS {
-        let share = stream.uniform();
-        let on: Vec<bool> = (0..n_hidden).map(|_| stream.uniform() < share).collect();
-        let field = |(weights, bias): (&[f32], &f32)| {
-            let of_set = weights.iter().zip(&on).filter(|(_, on)| **on);
-            f64::from(*bias) + of_set.map(|(weight, _)| f64::from(*weight)).sum::<f64>()
-        };
-        let inputs = parameters.weights.chunks_exact(n_hidden).zip(&parameters.visible_bias);
-        let fields: Vec<f64> = inputs.map(field).collect();
-        variables.likeliest(&fields, states.row_mut(row));
-    }
-    states
-}
-
 #[cfg(test)]
 mod tests {
-    use std::collections::HashSet;
-
     use super::*;
-    use crate::model::Parameters;
     use crate::model::exact::log_partition;
     use crate::model::test_systems::gaussian_parameters;
     use crate::tempering::mixture::MixtureBase;
@@ -188,35 +153,6 @@ mod tests {
             assert!(in_errors < -10.0 && sound, "{in_errors}");
             let (in_errors, _, renewed) = errors(Parts::default());
             assert!(in_errors.abs() < 4.0 && renewed == mixture, "{in_errors}");
-        }
-    }
-
-    /// 2048 sets of 6 units, with the likeliest visible state of each: all 64 sets come, the rarest of them 15 times on average.
-    #[test]
-    fn random_sets_of_units_are_starts_too() {
-        let (visible, hidden) = (40, 6);
-        let model = Model::on_host(gaussian_parameters(visible, hidden, 1.0, 3));
-        let drawn = (0..64).flat_map(|update| {
-            let states = preferred_states(&model, 1, update);
-            (hidden..states.rows()).map(|row| states.row(row).to_vec()).collect::<Vec<_>>()
-        });
-        let drawn: Vec<Vec<u64>> = drawn.collect();
-        let Parameters { weights, visible_bias, .. } = model.parameters.as_ref();
-        let expected: Vec<Vec<u64>> = (0..1 << hidden)
-            .map(|set: usize| {
-                let field = |i: usize| {
-                    let on = (0..hidden).filter(|unit| set >> unit & 1 == 1);
-                    visible_bias[i] + on.map(|unit| weights[i * hidden + unit]).sum::<f32>()
-                };
-                BitMatrix::from_fn(1, visible, |_, i| field(i) > 0.0).row(0).to_vec()
-            })
-            .collect();
-        assert_eq!(drawn.iter().collect::<HashSet<_>>(), expected.iter().collect());
-        // The empty and the full set have probability 1/7 each, as every other number of units.
-        let n = drawn.len() as f64;
-        for set in [&expected[0], &expected[63]] {
-            let count = drawn.iter().filter(|row| *row == set).count() as f64;
-            assert!((count - n / 7.0).abs() < 4.0 * (n * 6.0 / 49.0).sqrt(), "{count}");
         }
     }
 

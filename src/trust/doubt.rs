@@ -107,7 +107,7 @@ doubts! {
     WideWeights { deviation: f64 } "wide-weights" "a bound not to rely on: log w spreads by {deviation:.1} nats from row to row" [MORE_TEMPERATURES, ROWS];
     BoundsApart { gap: f64 } "bounds-apart" "AIS and reverse AIS are {gap:.1} nats apart, log Z may be anywhere between" [MORE_TEMPERATURES, OTHER_START];
     LittleOverlap { effective: f64, chains: usize } "little-overlap" "the two passes hardly overlap, {effective:.1} of {chains} chains decide" [MORE_TEMPERATURES];
-    BelowBound { value: f64, std_error: f64, bound: f64 } "below-bound" "{value:.3} ± {std_error:.3} is wrong: log Z is at least {bound:.3}, the sum over distinct states alone" [AUTO];
+    BelowBound { value: f64, std_error: f64, bound: f64 } "below-bound" "{value:.3} ± {std_error:.3} is wrong: log Z is at least {bound:.3} for certain" [AUTO];
     AnnealingAbove { value: f64, std_error: f64, at_least: f64 } "annealing-above" "the weights of annealing say that log Z is at least {at_least:.3}, more than {value:.3} ± {std_error:.3}: a mode is missing" [AUTO];
     Disagreement { in_errors: f64, value: f64, std_error: f64, method: String } "disagreement" "{in_errors:+.1} errors from {value:.3} ± {std_error:.3} by {method}, which is taken" [];
     NotFinite { value: f64, std_error: f64 } "not-finite" "{value} ± {std_error} is no estimate: weights are too large for this method, or its chains did not connect both ends" [EXACT, AUTO];

@@ -25,7 +25,7 @@ const TEMPERATURES: usize = 150;
 const FAR_BELOW: f64 = 15.0;
 /// Fraction of the states drawn at the modes in the fit.
 const SHARE_OF_MODES: f64 = 0.3;
-/// Components fitted to the modes alone, or to known states.
+/// Components fitted to known states.
 const COMPONENTS: usize = 16;
 
 /// Probability that the bound of one of any number of annealing passes fails, chosen so that all of them hold at once: these probabilities
@@ -85,11 +85,12 @@ impl<'a> Candidates<'a> {
             let base = start.base(self.parameters, Units::Binary, self.seed)?;
             self.attempt(name, &product(base)?, search)?;
         }
-        let modes = WeightedRows::alike(search.drawn(50, 2, self.seed));
-        if !modes.weights.is_empty() {
-            self.attempt("modes", &fit(self.parameters, &modes, COMPONENTS, self.seed)?, search)?;
+        search.cross(self.seed);
+        search.solve_mean_field(known);
+        match search.mean_field.mixture()? {
+            Some(base) => self.attempt("mean field", &base, search),
+            None => Ok(()),
         }
-        Ok(())
     }
 
     fn attempt(&mut self, name: &str, base: &MixtureBase, search: &mut Search) -> Result<()> {

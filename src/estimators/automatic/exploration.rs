@@ -14,8 +14,7 @@ use crate::estimators::tempered::TemperedRun;
 use crate::model::Parameters;
 use crate::tempering::mixture::{MixtureBase, MixturePath, WeightedRows, fit};
 use crate::tempering::{
-    AtOne, BaseDistribution, BetaUpdate, InitialRounds, SimulatedTempering, TemperedChains,
-    TemperedPath, Tempering,
+    AtOne, BetaUpdate, InitialRounds, SimulatedTempering, TemperedChains, TemperedPath, Tempering,
 };
 use crate::trust::Doubt;
 
@@ -42,16 +41,16 @@ enum Kind {
     /// A mixture of so many components, fitted to the states that earlier runs reached: with many components chains reach separate modes
     /// directly; with one component they can move between modes that are connected.
     Fitted(usize),
-    /// The given product distribution, such as the data's marginals: if a model has hundreds of overlapping modes, no fit to some of them
-    /// is as close to all.
-    Given(BaseDistribution),
+    /// A distribution with a name, such as the data's marginals or the mean-field solutions: if a model has hundreds of overlapping modes, no fit to
+    /// some of them is as close to all.
+    Given(&'static str, Box<MixtureBase>),
 }
 
 impl std::fmt::Display for Kind {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::Fitted(components) => write!(f, "{components} components"),
-            Self::Given(_) => f.write_str("the given base"),
+            Self::Given(name, _) => f.write_str(name),
         }
     }
 }
@@ -110,16 +109,23 @@ impl<'a> Exploration<'a> {
         }
         let mut search = Search::new(parameters, known, settings.seed);
         let mut found = Candidates::new(parameters, engine, settings.seed);
-        let mut kinds: Vec<Kind> = known.marginals.cloned().map(Kind::Given).into_iter().collect();
-        kinds.extend([Kind::Fitted(MOST_COMPONENTS), Kind::Fitted(1)]);
         let pool = match (known.states, known.audited) {
             (Some(states), Some(_)) => WeightedRows::alike(states.clone()),
             _ => {
                 found.try_all(known, &mut search)?;
-                search.cross(settings.seed);
-                found.rows(&search.drawn(MOST_MODES, 2, settings.seed))
+                found.rows(&search.mean_field.drawn(MOST_MODES, 2, settings.seed))
             }
         };
+        let marginals = known.marginals.map(|base| MixtureBase::new(vec![base.clone()], &[1.0]));
+        let given = [
+            ("the given base", marginals.transpose()?),
+            ("mean field", search.mean_field.mixture()?),
+        ];
+        let mut kinds: Vec<Kind> = given
+            .into_iter()
+            .filter_map(|(name, base)| Some(Kind::Given(name, base?.into())))
+            .collect();
+        kinds.extend([Kind::Fitted(MOST_COMPONENTS), Kind::Fitted(1)]);
         Ok(Self {
             settings,
             parameters,
@@ -172,13 +178,13 @@ impl<'a> Exploration<'a> {
     fn new_mixture(&self, kind: usize) -> Result<MixtureBase> {
         match &self.kinds[kind] {
             Kind::Fitted(components) => fit(self.parameters, &self.pool, *components, self.seed()),
-            Kind::Given(base) => MixtureBase::new(vec![base.clone()], &[1.0]),
+            Kind::Given(_, base) => Ok(MixtureBase::clone(base)),
         }
     }
 
     /// States at beta = 1 for `count` chains: from the modes, from those that earlier runs reached, and a third from the known states.
     pub(super) fn states_above(&self, count: usize) -> BitMatrix {
-        let modes = self.search.drawn(MOST_MODES, 1, self.seed());
+        let modes = self.search.mean_field.drawn(MOST_MODES, 1, self.seed());
         let Some(known) = &self.known else { return from_above(&modes, &self.pool, count) };
         let known = known.spread(count / 3);
         from_above(&modes, &self.pool, count - known.rows()).followed_by(&known)
@@ -210,7 +216,9 @@ impl<'a> Exploration<'a> {
         let run =
             TemperedRun::watched(&mut chains, &rounds, zeta, sweeps, STRETCH, &mut |_, _| ())?;
         let samples = chains.samples(MOST_ROWS);
-        self.search.note(&samples.select(0..samples.rows().min(CLIMBS)));
+        let climbing = samples.select(0..samples.rows().min(CLIMBS));
+        self.search.note(&climbing);
+        self.search.relax(&climbing);
         // Chains that continue have no annealing pass of their own.
         self.at_least = self.at_least.max(chains.annealed_at_least(failure_of(self.passes)));
         self.passes += 1;
@@ -231,9 +239,9 @@ impl<'a> Exploration<'a> {
         let slow = doubts.all(|doubt| matches!(doubt, Doubt::FewTravelled { .. }));
         // Short runs only locate the mass.
         let goes_on =
-            sweeps >= settings.sweeps && (slow || matches!(self.kinds[kind], Kind::Given(_)));
+            sweeps >= settings.sweeps && (slow || matches!(self.kinds[kind], Kind::Given(..)));
         self.pool = WeightedRows::alike(samples)
-            .with(&self.search.drawn(MOST_MODES, 1, self.seed()), SHARE_OF_MODES);
+            .with(&self.search.mean_field.drawn(MOST_MODES, 1, self.seed()), SHARE_OF_MODES);
         drop(chains);
         let zeta = run.measurement().log_z;
         self.last = Some(LastRun { kind, base, chains: states, zeta, sweeps, above, goes_on });
@@ -323,6 +331,7 @@ mod tests {
     use super::*;
     use crate::engine::Host;
     use crate::model::test_systems::gaussian_parameters;
+    use crate::tempering::BaseDistribution;
 
     /// Modes that chains reach rarely are among them.
     #[test]

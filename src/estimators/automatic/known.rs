@@ -27,10 +27,10 @@ pub struct Known<'a> {
 /// A rigorous lower bound of log Z.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct Bound {
-    /// log sum f over distinct states of one layer, nats.
+    /// log sum f over distinct states of one layer, or the naive mean-field value, nats.
     pub value: f64,
-    /// Number of states.
-    pub states: usize,
+    /// Number of states; `None` for mean field.
+    pub states: Option<usize>,
 }
 
 impl Bound {
@@ -38,7 +38,15 @@ impl Bound {
     pub(crate) fn of_states(engine: &dyn Engine, visible: &BitMatrix) -> Option<Self> {
         let distinct: HashSet<&[u64]> = (0..visible.rows()).map(|row| visible.row(row)).collect();
         let value = mean_log_f(engine, visible).log_z_bound;
-        value.is_finite().then_some(Self { value, states: distinct.len() })
+        value.is_finite().then_some(Self { value, states: Some(distinct.len()) })
+    }
+
+    /// Where it comes from.
+    pub fn source(&self) -> String {
+        match self.states {
+            Some(states) => format!("the sum over {states} distinct states"),
+            None => "naive mean field".into(),
+        }
     }
 
     /// The higher one.

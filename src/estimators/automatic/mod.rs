@@ -15,6 +15,7 @@ mod exploration;
 mod judgement;
 mod known;
 mod layer_sum;
+mod mean_field;
 mod modes;
 mod results;
 mod run;

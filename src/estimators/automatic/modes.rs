@@ -102,16 +102,9 @@ impl ModeSearch {
         state
     }
 
-    /// Evaluates the state that turns each unit of the other layer on most, the units with positive weights to it, and ascends from the
-    /// `most` highest of these, which are returned: a pattern that only a few of many units favour is not visible in an average over units.
-    pub(crate) fn climb_units(&mut self, most: usize) -> BitMatrix {
-        let (units, others) = (self.bias.len(), self.other_bias.len());
-        let mut preferred = BitMatrix::zeros(others, units);
-        for other in 0..others {
-            let slopes: Vec<f64> = self.weights.iter().map(|row| row[other]).collect();
-            self.own.likeliest(&slopes, preferred.row_mut(other));
-        }
-        let highest = self.highest(&preferred, most);
+    /// Records the states of given rows and ascends from the `most` highest of them, which are returned.
+    pub(crate) fn climb_highest(&mut self, rows: &BitMatrix, most: usize) -> BitMatrix {
+        let highest = self.highest(rows, most);
         self.from_rows(&highest);
         highest
     }
@@ -182,17 +175,21 @@ impl ModeSearch {
         modes
     }
 
+    /// States of the `most` highest modes.
+    pub(super) fn states_of_modes(&self, most: usize) -> BitMatrix {
+        let modes = self.modes();
+        let states: Vec<u64> = modes.into_iter().take(most).flat_map(|mode| mode.state).collect();
+        let rows = states.len() / words_per_row(self.bias.len());
+        BitMatrix::from_words(rows, self.bias.len(), states)
+            .unwrap_or_else(|| BitMatrix::zeros(0, self.bias.len()))
+    }
+
     /// log sum f over all distinct states seen, and their number; -infinity without.
     pub fn bound(&self) -> (f64, usize) {
         let mut values: Vec<f64> = self.seen.values().copied().collect();
         // The sum must not depend on the order of a hash table.
         values.sort_by(f64::total_cmp);
         (log_sum_exp(values.iter().copied()), values.len())
-    }
-
-    /// Means of the other layer given a state, A'(x).
-    pub(crate) fn other_means(&self, state: &[u64]) -> Vec<f64> {
-        self.other.means(self.inputs(state))
     }
 
     /// x after a move. Each case is a loop of its own: this is most of a search.

@@ -1,10 +1,10 @@
 //! Search for modes in both layers of a model, and the resulting bounds of log Z.
 
+use super::mean_field::MeanField;
 use super::{Bound, Known, ModeSearch};
 use crate::engine::random::{Purpose, Streams};
 use crate::engine::{BitMatrix, Draw, Engine, Host, Layer, Matrix};
-use crate::model::Parameters;
-use crate::units::Variables;
+use crate::model::{Parameters, preferred_states};
 
 /// Random starts of the search in the hidden layer; a quarter of that in the visible one.
 const RANDOM_STARTS: usize = 64;
@@ -15,8 +15,12 @@ const QUENCHING: usize = 12;
 const HIGHEST: usize = 50;
 /// Inverse temperature at which units take the sign of their input.
 const COLD: f32 = 1e4;
-/// Ascents in each layer from states that turn single units of the other layer on most.
+/// Ascents in each layer from states that units of the other layer prefer, and number of random sets of units beside the single ones.
 const UNIT_STARTS: usize = 16;
+const RANDOM_SETS: usize = 32;
+/// Fewest and most starts of a kind for the mean-field equations.
+const FEWEST_STARTS: usize = 16;
+const MOST_STARTS: usize = 64;
 /// Most data rows that are evaluated.
 const MOST_ROWS: usize = 400;
 
@@ -24,6 +28,7 @@ const MOST_ROWS: usize = 400;
 pub fn lower_bound(parameters: &Parameters, known: Known<'_>, seed: u64) -> Bound {
     let mut search = Search::new(parameters, known, seed);
     search.cross(seed);
+    search.solve_mean_field(known);
     search.bound()
 }
 
@@ -61,8 +66,9 @@ pub(super) struct Search {
     /// `None` with real variables, which have no single moves.
     visible: Option<ModeSearch>,
     engine: Host,
-    n_visible: usize,
-    variables: Variables,
+    pub mean_field: MeanField,
+    /// Visible states that hidden units prefer.
+    preferred: BitMatrix,
     /// A bound from other sources.
     known: Option<Bound>,
 }
@@ -74,8 +80,8 @@ impl Search {
             visible: (!parameters.variables.has_reals())
                 .then(|| ModeSearch::new(parameters, Layer::Visible)),
             engine: Host::new(parameters),
-            n_visible: parameters.n_visible,
-            variables: parameters.variables.clone(),
+            mean_field: MeanField::new(parameters),
+            preferred: parameters.variables.states(0, parameters.n_visible),
             known: known.bound,
         };
         if let (Some(states), Some(_)) = (known.states, known.audited) {
@@ -88,8 +94,12 @@ impl Search {
             visible.highest(&quenched(&search.engine, seed), HIGHEST)
         });
         highest.iter().for_each(|highest| search.climb(highest));
-        search.hidden.climb_units(UNIT_STARTS);
-        let highest = search.visible.as_mut().map(|visible| visible.climb_units(UNIT_STARTS));
+        // A pattern that only a few of many units favour is not visible in an average over units.
+        let preferred = |of: &Parameters, sets| preferred_states(of, [usize::MAX, sets], seed, 0);
+        search.hidden.climb_highest(&preferred(&parameters.transposed(), 0), UNIT_STARTS);
+        search.preferred = preferred(parameters, RANDOM_SETS);
+        let visible = search.visible.as_mut();
+        let highest = visible.map(|it| it.climb_highest(&search.preferred, UNIT_STARTS));
         highest.iter().for_each(|highest| search.climb(highest));
         if let Some(rows) = known.rows {
             search.note(&rows.spread(MOST_ROWS));
@@ -109,27 +119,29 @@ impl Search {
 
     /// Ascends in the hidden layer from visible rows.
     pub(super) fn climb(&mut self, visible: &BitMatrix) {
+        self.hidden.from_rows(&self.likeliest_hidden(visible));
+    }
+
+    fn likeliest_hidden(&self, visible: &BitMatrix) -> BitMatrix {
         let inputs = self.engine.inputs(Layer::Hidden, visible);
-        let on =
-            BitMatrix::from_fn(visible.rows(), inputs.columns(), |row, j| inputs.row(row)[j] > 0.0);
-        for row in 0..on.rows() {
-            self.hidden.ascend(on.row(row));
+        BitMatrix::from_fn(visible.rows(), inputs.columns(), |row, j| inputs.row(row)[j] > 0.0)
+    }
+
+    /// Solves the mean-field equations from modes of both layers, from states that single hidden units prefer, and from known rows.
+    pub(super) fn solve_mean_field(&mut self, known: Known<'_>) {
+        let affordable = self.mean_field.affordable();
+        let each = (affordable / 8).clamp(FEWEST_STARTS, MOST_STARTS);
+        self.mean_field.search(&self.hidden.states_of_modes(each));
+        self.relax(&self.preferred.spread((affordable / 2).max(2 * each)));
+        let modes = self.visible.as_ref().map(|visible| visible.states_of_modes(each));
+        for rows in modes.iter().chain(known.rows).chain(known.states) {
+            self.relax(&rows.spread(each));
         }
     }
 
-    /// Visible states drawn at the highest modes, `each` per mode: v ~ p(v | h).
-    pub(super) fn drawn(&self, modes: usize, each: usize, seed: u64) -> BitMatrix {
-        let modes: Vec<_> = self.hidden.modes().into_iter().take(modes).collect();
-        let streams = Streams::new(seed, Purpose::ModeSearch, 1);
-        let mut rows = self.variables.states(modes.len() * each, self.n_visible);
-        for (m, mode) in modes.iter().enumerate() {
-            let means = self.hidden.other_means(&mode.state);
-            for row in m * each..(m + 1) * each {
-                let mut stream = streams.row(row as u32);
-                self.variables.draw(&means, || stream.uniform(), rows.row_mut(row));
-            }
-        }
-        rows
+    /// Solves the mean-field equations from visible states.
+    pub(super) fn relax(&mut self, visible: &BitMatrix) {
+        self.mean_field.search(&self.likeliest_hidden(visible));
     }
 
     pub(super) fn note(&mut self, visible: &BitMatrix) {
@@ -138,8 +150,8 @@ impl Search {
     }
 
     pub(super) fn bound(&self) -> Bound {
-        let of = |(value, states)| Bound { value, states };
+        let of = |(value, states)| Bound { value, states: Some(states) };
         let visible = self.visible.as_ref().map(|visible| of(visible.bound()));
-        of(self.hidden.bound()).or(visible).or(self.known)
+        of(self.hidden.bound()).or(visible).or(self.mean_field.bound()).or(self.known)
     }
 }

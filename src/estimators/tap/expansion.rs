@@ -4,7 +4,7 @@ use faer::linalg::matmul::matmul;
 use faer::{Accum, Mat, Par};
 
 use crate::model::Parameters;
-use crate::numerics::sigmoid;
+use crate::numerics::{entropy, sigmoid};
 
 /// Order of the expansion in W.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -99,10 +99,4 @@ fn product(w: &Mat<f64>, means: &Mat<f64>, moment: fn(f64) -> f64) -> Mat<f64> {
     let mut out = Mat::zeros(w.nrows(), means.ncols());
     matmul(&mut out, Accum::Replace, w, &moments, 1.0, Par::Seq);
     out
-}
-
-/// Entropy of a Bernoulli unit of mean m; 0 at the ends.
-fn entropy(m: f64) -> f64 {
-    let part = |p: f64| if p > 0.0 { -p * p.ln() } else { 0.0 };
-    part(m) + part(1.0 - m)
 }

@@ -1,5 +1,7 @@
 //! Models of independent parts.
 
+use std::ops::Range;
+
 use rand::seq::SliceRandom;
 
 use super::TestSystem;
@@ -36,22 +38,27 @@ pub fn independent(parts: &[Parameters], seed: u64) -> Result<TestSystem> {
     Ok(TestSystem { name: "independent parts", parameters: all, log_partition })
 }
 
-/// A uniform background and `islands` single states whose weight is exp(-2) to exp(4) of that of the background: three hidden units each,
-/// all on in this state alone. Half of the hidden units have 0 and 1 exchanged.
-pub fn islands(n_visible: usize, islands: usize, seed: u64) -> Parameters {
+/// A uniform background and `islands` single states, log weights of which exceed that of the background by numbers drawn from `depths`,
+/// nats: `units` hidden units each, all on in this state alone. Half of the hidden units have 0 and 1 exchanged.
+pub fn islands(
+    n_visible: usize,
+    (islands, units): (usize, usize),
+    depths: Range<f64>,
+    seed: u64,
+) -> Parameters {
     let mut stream = Streams::new(seed, Purpose::TestSystem, 4).row(0);
-    let mut model = Parameters::zeros(n_visible, 3 * islands);
+    let mut model = Parameters::zeros(n_visible, units * islands);
     for island in 0..islands {
         let on: Vec<bool> = (0..n_visible).map(|_| stream.uniform() < 0.5).collect();
-        let depth = 6.0 * stream.uniform() - 2.0;
-        let weight = ((n_visible as f64 * std::f64::consts::LN_2 + depth) / 3.0) as f32;
+        let depth = depths.start + (depths.end - depths.start) * stream.uniform();
+        let weight = ((n_visible as f64 * std::f64::consts::LN_2 + depth) / units as f64) as f32;
         let ones = on.iter().filter(|on| **on).count() as f32;
-        for unit in 3 * island..3 * island + 3 {
+        for unit in units * island..units * (island + 1) {
             let sign = if stream.uniform() < 0.5 { -1.0 } else { 1.0 };
             model.hidden_bias[unit] = sign * weight * (1.0 - ones);
             for (i, on) in on.iter().enumerate() {
                 let own = if *on { weight } else { -weight };
-                model.weights[i * 3 * islands + unit] = sign * own;
+                model.weights[i * units * islands + unit] = sign * own;
                 model.visible_bias[i] += if sign < 0.0 { own } else { 0.0 };
             }
         }

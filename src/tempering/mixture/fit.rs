@@ -130,11 +130,25 @@ fn fit_to(
             *share = total.max(SMALLEST_SHARE * all / components as f64);
         }
     }
+    of_components(means, shares, overall, variables)
+}
+
+/// A mixture of components with these means and relative weights, and of the two broad ones, of which the first has the means `overall`.
+///
+/// # Errors
+/// Means of different lengths.
+pub(crate) fn of_components(
+    means: Vec<Vec<f64>>,
+    mut shares: Vec<f64>,
+    overall: Vec<f64>,
+    variables: &Variables,
+) -> Result<MixtureBase> {
+    let uniform = BaseDistribution::uniform(overall.len()).of(variables);
     let product = |means| BaseDistribution::from_means(means, SMALLEST_MEAN, variables);
     let mut bases: Vec<BaseDistribution> = means.into_iter().map(product).collect::<Result<_>>()?;
     let total: f64 = shares.iter().sum::<f64>().max(f64::MIN_POSITIVE);
     shares.iter_mut().for_each(|share| *share *= (1.0 - BROAD[0] - BROAD[1]) / total);
-    bases.extend([product(overall)?, BaseDistribution::uniform(m).of(variables)]);
+    bases.extend([product(overall)?, uniform]);
     shares.extend(BROAD);
     MixtureBase::new(bases, &shares)
 }

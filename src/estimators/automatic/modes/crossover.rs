@@ -4,7 +4,8 @@ use super::ModeSearch;
 use crate::engine::BitMatrix;
 use crate::engine::random::{Purpose, Stream, Streams};
 
-/// Starts of a round, the gain of the bound below which a round is quiet, nats, and how many quiet rounds one after the other are the last.
+/// Starts of a round; the gain of the bound, nats, below which a round is quiet, as it is without a new mode; and how many quiet rounds one
+/// after the other are the last.
 const ROUND: usize = 256;
 const LEAST_GAIN: f64 = 0.01;
 const QUIET_ROUNDS: usize = 3;
@@ -12,8 +13,8 @@ const QUIET_ROUNDS: usize = 3;
 const MOST_CROSSOVERS: usize = 200_000_000;
 
 impl ModeSearch {
-    /// Ascends from crossovers of two modes, as in genetic algorithms, and from as many random states, until rounds of them hardly raise
-    /// the bound; returns the new modes. Where parts of a model are independent, all combinations of their modes are modes, and other
+    /// Ascends from crossovers of two modes, as in genetic algorithms, and from as many random states, until rounds of them find no
+    /// mode that raises the bound; returns the new modes. Where parts of a model are independent, all combinations of their modes are modes, and other
     /// starts reach few of them.
     pub(crate) fn climb_crossovers(&mut self, seed: u64) -> BitMatrix {
         let (first, units) = (self.modes.len(), self.bias.len());
@@ -21,7 +22,7 @@ impl ModeSearch {
         let rounds = 1 + MOST_CROSSOVERS / (ROUND * units * self.other_bias.len()).max(1);
         let mut quiet = 0;
         for _ in 0..rounds {
-            let (before, _) = self.bound();
+            let (before, modes) = (self.bound().0, self.modes.len());
             for _ in 0..ROUND / 2 {
                 let start = self.random_state(0.5, &mut stream);
                 self.ascend(&start);
@@ -29,7 +30,8 @@ impl ModeSearch {
                 self.ascend(&start);
             }
             // No number is a gain where weights are so large that log f is none.
-            quiet = if self.bound().0 - before > LEAST_GAIN { 0 } else { quiet + 1 };
+            let gains = self.modes.len() > modes && self.bound().0 - before > LEAST_GAIN;
+            quiet = if gains { 0 } else { quiet + 1 };
             if quiet == QUIET_ROUNDS {
                 break;
             }
@@ -64,7 +66,8 @@ mod tests {
     #[test]
     fn crossovers_find_the_combinations_of_modes_of_parts() {
         for seed in 0..4 {
-            let parts: Vec<_> = (0..3).map(|part| islands(40, 4, 10 * seed + part)).collect();
+            let parts: Vec<_> =
+                (0..3).map(|part| islands(40, (4, 3), -2.0..4.0, 10 * seed + part)).collect();
             let system = independent(&parts, seed).unwrap();
             let mut search = ModeSearch::new(&system.parameters, Layer::Hidden);
             search.climb_random(64, seed);

@@ -1,0 +1,247 @@
+//! Solutions of the mean-field equations: product distributions around states that belong together.
+//!
+//! For means h of the hidden units, visible variables with natural parameters eta = a + W h have the variational bound (Saul, Jaakkola and
+//! Jordan 1996)
+//!
+//! ```text
+//! F(h) = A(eta) + sum_j b_j h_j + H(h_j) <= log Z
+//! ```
+//!
+//! and h_j = sigma(b_j + (W' A'(eta))_j) raises it until it is at a maximum. A single state of some units that is lighter than what is
+//! around it is no mode of the hidden layer, but it is a solution; where the rest of a model has much entropy, a state has little mass,
+//! and a solution has all of it. A mixture of the solutions, with weights by F, is close to the model (Jaakkola and Jordan 1998).
+
+use faer::linalg::matmul::matmul;
+use faer::{Accum, Mat, MatRef, Par};
+
+use super::Bound;
+use crate::engine::BitMatrix;
+use crate::engine::random::{Purpose, Streams};
+use crate::error::Result;
+use crate::model::Parameters;
+use crate::numerics::{entropy, sigmoid};
+use crate::tempering::mixture::{MixtureBase, TEMPER, of_components};
+use crate::units::Variables;
+
+/// Most solutions in a mixture, and nats below the highest beyond which they are left out.
+const MOST_COMPONENTS: usize = 64;
+const NEAR: f64 = 10.0;
+/// Most iterations from a start, the change of every mean at which they end, and the difference of a mean from which two
+/// solutions are different ones.
+const ITERATIONS: usize = 50;
+const TOLERANCE: f64 = 1e-3;
+const DIFFERENT: f64 = 0.25;
+/// Most multiplications of one search.
+const MOST_WORK: usize = 2_000_000_000;
+
+/// A solution of the mean-field equations.
+struct Solution {
+    /// F, nats.
+    log_z: f64,
+    /// Means of both layers.
+    visible: Vec<f64>,
+    hidden: Vec<f64>,
+}
+
+/// All solutions found, the highest first.
+pub(super) struct MeanField {
+    /// W, [M, J].
+    weights: Mat<f64>,
+    visible_bias: Vec<f64>,
+    hidden_bias: Vec<f64>,
+    offset: f64,
+    variables: Variables,
+    found: Vec<Solution>,
+}
+
+impl MeanField {
+    pub fn new(parameters: &Parameters) -> Self {
+        let Parameters { n_visible, n_hidden, weights, .. } = parameters;
+        let doubles = |x: &[f32]| x.iter().map(|&x| f64::from(x)).collect();
+        Self {
+            weights: Mat::from_fn(*n_visible, *n_hidden, |i, j| {
+                f64::from(weights[i * n_hidden + j])
+            }),
+            visible_bias: doubles(&parameters.visible_bias),
+            hidden_bias: doubles(&parameters.hidden_bias),
+            offset: parameters.log_offset(),
+            variables: parameters.variables.clone(),
+            found: Vec::new(),
+        }
+    }
+
+    /// Number of starts that one search affords.
+    pub fn affordable(&self) -> usize {
+        MOST_WORK / (2 * ITERATIONS * self.weights.nrows() * self.weights.ncols()).max(1)
+    }
+
+    /// Iterates from states of the hidden layer, [N, J].
+    pub fn search(&mut self, starts: &BitMatrix) {
+        let on = |j: usize, row: usize| f64::from(u8::from(starts.get(row, j)));
+        let mut hidden = Mat::from_fn(starts.columns(), starts.rows(), on);
+        for _ in 0..ITERATIONS {
+            let inputs = product(self.weights.transpose(), &self.visible_means(&hidden));
+            let mut moved: f64 = 0.0;
+            for row in 0..starts.rows() {
+                for (j, bias) in self.hidden_bias.iter().enumerate() {
+                    let mean = sigmoid(inputs[(j, row)] + bias);
+                    moved = moved.max((mean - hidden[(j, row)]).abs());
+                    hidden[(j, row)] = mean;
+                }
+            }
+            if moved < TOLERANCE {
+                break;
+            }
+        }
+        for hidden in hidden.col_iter() {
+            self.take(hidden.iter().copied().collect());
+        }
+        self.found.sort_by(|a, b| b.log_z.total_cmp(&a.log_z));
+    }
+
+    /// Natural parameters of the visible layer given means of the hidden one, and A'(eta), [M, N].
+    fn visible_means(&self, hidden: &Mat<f64>) -> Mat<f64> {
+        let inputs = product(self.weights.as_ref(), hidden);
+        let mut means = Mat::zeros(inputs.nrows(), inputs.ncols());
+        for row in 0..inputs.ncols() {
+            let of_row = self.variables.means(self.natural(inputs.col(row).iter()));
+            of_row.into_iter().enumerate().for_each(|(i, mean)| means[(i, row)] = mean);
+        }
+        means
+    }
+
+    fn natural<'a>(
+        &'a self,
+        inputs: impl ExactSizeIterator<Item = &'a f64> + 'a,
+    ) -> impl ExactSizeIterator<Item = f64> + 'a {
+        inputs.zip(&self.visible_bias).map(|(x, bias)| x + bias)
+    }
+
+    /// Takes in a solution if it is a new one.
+    fn take(&mut self, hidden: Vec<f64>) {
+        let near = |(a, b): (&f64, &f64)| (a - b).abs() < DIFFERENT;
+        if self.found.iter().any(|solution| solution.hidden.iter().zip(&hidden).all(near)) {
+            return;
+        }
+        let column = Mat::from_fn(hidden.len(), 1, |j, _| hidden[j]);
+        let inputs = product(self.weights.as_ref(), &column);
+        let natural = || self.natural(inputs.col(0).iter());
+        let of_hidden: f64 = hidden
+            .iter()
+            .zip(&self.hidden_bias)
+            .map(|(&mean, bias)| bias * mean + entropy(mean))
+            .sum();
+        let log_z = self.offset + self.variables.log_partition(natural()) + of_hidden;
+        if log_z.is_finite() {
+            let visible = self.variables.means(natural());
+            self.found.push(Solution { log_z, visible, hidden });
+        }
+    }
+
+    /// The highest F.
+    pub fn bound(&self) -> Option<Bound> {
+        self.found.first().map(|solution| Bound { value: solution.log_z, states: None })
+    }
+
+    /// The highest solutions as a mixture; `None` without one.
+    ///
+    /// # Errors
+    /// None in practice.
+    pub fn mixture(&self) -> Result<Option<MixtureBase>> {
+        let Some(highest) = self.found.first() else { return Ok(None) };
+        let near = |solution: &&Solution| solution.log_z > highest.log_z - NEAR;
+        let components = || self.found.iter().take(MOST_COMPONENTS).take_while(near);
+        let weight = |solution: &Solution| (TEMPER * (solution.log_z - highest.log_z)).exp();
+        let shares: Vec<f64> = components().map(weight).collect();
+        let all: f64 = shares.iter().sum();
+        let mut overall = vec![0.0; highest.visible.len()];
+        for (solution, share) in components().zip(&shares) {
+            overall
+                .iter_mut()
+                .zip(&solution.visible)
+                .for_each(|(sum, mean)| *sum += share / all * mean);
+        }
+        let means = components().map(|solution| solution.visible.clone()).collect();
+        of_components(means, shares, overall, &self.variables).map(Some)
+    }
+
+    /// Visible states drawn from the highest solutions, `each` from one.
+    pub fn drawn(&self, most: usize, each: usize, seed: u64) -> BitMatrix {
+        let solutions = &self.found[..most.min(self.found.len())];
+        let streams = Streams::new(seed, Purpose::ModeSearch, 1);
+        let mut rows = self.variables.states(solutions.len() * each, self.weights.nrows());
+        for (s, solution) in solutions.iter().enumerate() {
+            for row in s * each..(s + 1) * each {
+                let mut stream = streams.row(row as u32);
+                self.variables.draw(&solution.visible, || stream.uniform(), rows.row_mut(row));
+            }
+        }
+        rows
+    }
+}
+
+fn product(w: MatRef<'_, f64>, means: &Mat<f64>) -> Mat<f64> {
+    let mut out = Mat::zeros(w.nrows(), means.ncols());
+    matmul(&mut out, Accum::Replace, w, means, 1.0, Par::Seq);
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::estimators::automatic::search::Search;
+    use crate::estimators::{Automatic, Known};
+    use crate::model::exact;
+    use crate::model::test_systems::{gaussian_parameters, independent, islands};
+    use crate::numerics::log_sum_exp;
+
+    fn solutions(parameters: &Parameters) -> MeanField {
+        let mut search = Search::new(parameters, Known::default(), 1);
+        search.solve_mean_field(Known::default());
+        search.mean_field
+    }
+
+    /// F is below log Z for every kind of variable, by as much as weights of .3 correlate units.
+    #[test]
+    fn solutions_are_lower_bounds() {
+        for (kinds, seed) in [("bits", 1), ("3+,4,2*1+", 2), ("plus-minus", 3), ("real,7*1+", 4)] {
+            let mut parameters = gaussian_parameters(9, 6, 0.3, seed);
+            if kinds.starts_with("real") {
+                parameters.visible_bias[1] = -0.5;
+                parameters.weights[6..12].fill(0.0);
+            }
+            let parameters = parameters.of(kinds.parse().unwrap()).unwrap();
+            let exact = exact::log_partition(&parameters).unwrap();
+            let bound = solutions(&parameters).bound().unwrap();
+            println!("{kinds}: {} of {exact}", bound.value);
+            assert!(bound.value < exact && bound.value > exact - 0.5 && bound.states.is_none());
+        }
+    }
+
+    /// The mean-field equations are exact for the background and the single states, and F is the sum over independent parts.
+    #[test]
+    fn single_states_beside_a_part_with_entropy_are_solutions() {
+        let states = islands(40, (6, 1), -2.0..0.0, 1);
+        let soft = gaussian_parameters(40, 12, 0.15, 2);
+        let system = independent(&[states.clone(), soft.clone()], 3).unwrap();
+        let (all, of_soft) = (solutions(&system.parameters), solutions(&soft));
+        assert_eq!((all.found.len(), of_soft.found.len()), (7, 1));
+        let sum = log_sum_exp(all.found.iter().map(|solution| solution.log_z));
+        let expected = exact::log_partition(&states).unwrap() + of_soft.found[0].log_z;
+        assert!((sum - expected).abs() < 1e-3 && sum < system.log_partition, "{sum} {expected}");
+    }
+
+    /// Lighter than what is around them, so that no chain that started there has reached them, and three times as heavy together.
+    #[test]
+    fn estimates_count_single_states() {
+        let soft = |seed| gaussian_parameters(40, 12, 0.4, seed);
+        let parts = [islands(50, (10, 1), -2.0..0.0, 1), soft(2), soft(3)];
+        let system = independent(&parts, 4).unwrap();
+        let automatic = Automatic::new(5).unwrap();
+        let found = automatic.run(&system.parameters, Known::default(), &mut |_| ()).unwrap();
+        let (value, error) = (found.estimate.value, found.estimate.std_error);
+        println!("{value} +- {error} for {}", system.log_partition);
+        assert!(found.estimate.trust.is_sound() && error < 0.1);
+        assert!((value - system.log_partition).abs() < 4.0 * error);
+    }
+}
