@@ -23,7 +23,7 @@ const TAKEN: usize = 6;
 /// Fraction of the model's mass beyond which these states could be a mode that the chains miss, and how many times the number of states
 /// is doubled to tell.
 const NOTICEABLE: f64 = 0.002;
-const DOUBLINGS: usize = 4;
+const DOUBLINGS: usize = 5;
 
 /// States that hidden units prefer, held against the samples of both populations.
 pub(super) struct Preferred {

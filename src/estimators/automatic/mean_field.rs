@@ -23,7 +23,7 @@ use crate::numerics::{entropy, sigmoid};
 use crate::tempering::mixture::{MixtureBase, TEMPER, of_components};
 use crate::units::Variables;
 
-/// Most solutions in a mixture, and nats below the highest beyond which they are left out.
+/// Most solutions in a mixture, if there are fewer hidden units than that, and nats below the highest beyond which they are left out.
 const MOST_COMPONENTS: usize = 64;
 const NEAR: f64 = 10.0;
 /// Most iterations from a start, the change of every mean at which they end, and the difference of a mean from which two
@@ -32,7 +32,7 @@ const ITERATIONS: usize = 50;
 const TOLERANCE: f64 = 1e-3;
 const DIFFERENT: f64 = 0.25;
 /// Most multiplications of one search.
-const MOST_WORK: usize = 2_000_000_000;
+const MOST_WORK: usize = 4_000_000_000;
 
 /// A solution of the mean-field equations.
 struct Solution {
@@ -150,7 +150,8 @@ impl MeanField {
     pub fn mixture(&self) -> Result<Option<MixtureBase>> {
         let Some(highest) = self.found.first() else { return Ok(None) };
         let near = |solution: &&Solution| solution.log_z > highest.log_z - NEAR;
-        let components = || self.found.iter().take(MOST_COMPONENTS).take_while(near);
+        let most = MOST_COMPONENTS.max(self.hidden_bias.len());
+        let components = || self.found.iter().take(most).take_while(near);
         let weight = |solution: &Solution| (TEMPER * (solution.log_z - highest.log_z)).exp();
         let shares: Vec<f64> = components().map(weight).collect();
         let all: f64 = shares.iter().sum();

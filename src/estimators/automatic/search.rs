@@ -130,9 +130,9 @@ impl Search {
     /// Solves the mean-field equations from modes of both layers, from states that single hidden units prefer, and from known rows.
     pub(super) fn solve_mean_field(&mut self, known: Known<'_>) {
         let affordable = self.mean_field.affordable();
-        let each = (affordable / 8).clamp(FEWEST_STARTS, MOST_STARTS);
+        let each = (affordable / 16).clamp(FEWEST_STARTS, MOST_STARTS);
         self.mean_field.search(&self.hidden.states_of_modes(each));
-        self.relax(&self.preferred.spread((affordable / 2).max(2 * each)));
+        self.relax(&self.preferred.spread((3 * affordable / 4).max(2 * each)));
         let modes = self.visible.as_ref().map(|visible| visible.states_of_modes(each));
         for rows in modes.iter().chain(known.rows).chain(known.states) {
             self.relax(&rows.spread(each));
