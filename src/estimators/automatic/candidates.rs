@@ -85,8 +85,7 @@ impl<'a> Candidates<'a> {
             let base = start.base(self.parameters, Units::Binary, self.seed)?;
             self.attempt(name, &product(base)?, search)?;
         }
-        search.cross(self.seed);
-        search.solve_mean_field(known);
+        search.combine(known, self.seed);
         match search.mean_field.mixture()? {
             Some(base) => self.attempt("mean field", &base, search),
             None => Ok(()),

@@ -74,6 +74,8 @@ pub(super) struct Exploration<'a> {
     results: Results,
     runs: u64,
     gibbs_sweeps: u64,
+    /// Components of the last run's base.
+    components: usize,
     /// Seconds of one typical core that the runs took.
     pub(super) spent: f64,
 }
@@ -145,6 +147,7 @@ impl<'a> Exploration<'a> {
             last: None,
             results: Results::default(),
             runs: 0,
+            components: MOST_COMPONENTS,
             spent: 0.0,
         })
     }
@@ -231,6 +234,7 @@ impl<'a> Exploration<'a> {
         let (mut estimate, line) = judge(&evidence);
         self.results.take(&mut estimate, sweeps);
         self.choice.tell(kind, run.round_trips as f64 / run.chains as f64, sweeps);
+        self.components = base.len();
         self.spent += self.cost(run.gibbs_sweeps);
         self.gibbs_sweeps += run.gibbs_sweeps;
         estimate.gibbs_sweeps = self.gibbs_sweeps;
@@ -298,7 +302,7 @@ impl<'a> Exploration<'a> {
     /// Seconds of one typical core for sweeps of single chains.
     pub(super) fn cost(&self, gibbs_sweeps: u64) -> f64 {
         let (m, j) = (self.parameters.n_visible as f64, self.parameters.n_hidden as f64);
-        let (k, c) = (self.settings.ladder.len() as f64, MOST_COMPONENTS as f64);
+        let (k, c) = (self.settings.ladder.len() as f64, self.components as f64);
         let nanoseconds =
             0.003 * m * (2.0 * j + c) + 1.5 * (m + j) + k * (0.05 * j + 0.4 * c + 15.0);
         1e-9 * nanoseconds * gibbs_sweeps as f64

@@ -198,7 +198,7 @@ mod tests {
 
     fn solutions(parameters: &Parameters) -> MeanField {
         let mut search = Search::new(parameters, Known::default(), 1);
-        search.solve_mean_field(Known::default());
+        search.combine(Known::default(), 1);
         search.mean_field
     }
 

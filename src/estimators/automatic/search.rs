@@ -27,8 +27,7 @@ const MOST_ROWS: usize = 400;
 /// A rigorous lower bound of log Z, by search alone.
 pub fn lower_bound(parameters: &Parameters, known: Known<'_>, seed: u64) -> Bound {
     let mut search = Search::new(parameters, known, seed);
-    search.cross(seed);
-    search.solve_mean_field(known);
+    search.combine(known, seed);
     search.bound()
 }
 
@@ -110,11 +109,26 @@ impl Search {
         search
     }
 
-    /// Ascends in both layers from crossovers of modes.
-    pub(super) fn cross(&mut self, seed: u64) {
-        let found = self.visible.as_mut().map(|visible| visible.climb_crossovers(seed));
+    /// Solves the mean-field equations from the states that hidden units prefer and from known rows, ascends in both layers from the solutions
+    /// and from crossovers of modes, and solves the equations from the modes.
+    pub(super) fn combine(&mut self, known: Known<'_>, seed: u64) {
+        let affordable = self.mean_field.affordable();
+        let each = (affordable / 16).clamp(FEWEST_STARTS, MOST_STARTS);
+        self.relax(&self.preferred.spread((3 * affordable / 4).max(2 * each)));
+        for rows in known.rows.into_iter().chain(known.states) {
+            self.relax(&rows.spread(each));
+        }
+        let solutions = self.mean_field.drawn(each, 1, seed);
+        self.climb(&solutions);
+        let found = self.visible.as_mut().map(|visible| {
+            visible.from_rows(&solutions);
+            visible.climb_crossovers(seed)
+        });
         found.iter().for_each(|found| self.climb(found));
         self.hidden.climb_crossovers(seed);
+        self.mean_field.search(&self.hidden.states_of_modes(each));
+        let modes = self.visible.as_ref().map(|visible| visible.states_of_modes(each));
+        modes.iter().for_each(|modes| self.relax(modes));
     }
 
     /// Ascends in the hidden layer from visible rows.
@@ -125,18 +139,6 @@ impl Search {
     fn likeliest_hidden(&self, visible: &BitMatrix) -> BitMatrix {
         let inputs = self.engine.inputs(Layer::Hidden, visible);
         BitMatrix::from_fn(visible.rows(), inputs.columns(), |row, j| inputs.row(row)[j] > 0.0)
-    }
-
-    /// Solves the mean-field equations from modes of both layers, from states that single hidden units prefer, and from known rows.
-    pub(super) fn solve_mean_field(&mut self, known: Known<'_>) {
-        let affordable = self.mean_field.affordable();
-        let each = (affordable / 16).clamp(FEWEST_STARTS, MOST_STARTS);
-        self.mean_field.search(&self.hidden.states_of_modes(each));
-        self.relax(&self.preferred.spread((3 * affordable / 4).max(2 * each)));
-        let modes = self.visible.as_ref().map(|visible| visible.states_of_modes(each));
-        for rows in modes.iter().chain(known.rows).chain(known.states) {
-            self.relax(&rows.spread(each));
-        }
     }
 
     /// Solves the mean-field equations from visible states.

@@ -7,7 +7,7 @@ use crate::engine::random::{Purpose, Stream, Streams};
 /// Starts of a round; the gain of the bound, nats, below which a round is quiet, as it is without a new mode; and how many quiet rounds one
 /// after the other are the last.
 const ROUND: usize = 256;
-const LEAST_GAIN: f64 = 0.01;
+const LEAST_GAIN: f64 = 0.001;
 const QUIET_ROUNDS: usize = 3;
 /// Most work on crossovers beside the first round: their number x n x units of the other layer.
 const MOST_CROSSOVERS: usize = 200_000_000;
