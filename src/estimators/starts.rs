@@ -16,7 +16,6 @@
 //! is out of reach of p1. The larger layer should carry p1: [`Parameters::transposed`] where that is the hidden one.
 //! Cost: O(MJ min(M,J)) for Pinv, 1024 MJ for Signs_h, 2^min(M,J) for mean field.
 
-use faer::Mat;
 use rayon::prelude::*;
 
 use crate::engine::random::{Purpose, Streams};
@@ -88,9 +87,8 @@ pub fn from_means(means: Vec<f64>, variables: &Variables) -> Result<BaseDistribu
 
 /// x = -(W^+)'b as means of units in {0, 1}: the smallest x that comes closest to b + W'x = 0.
 fn stationary_means(parameters: &Parameters, units: Units) -> Result<Vec<f64>> {
-    let Parameters { n_visible, n_hidden, weights, hidden_bias, .. } = parameters;
-    let w = Mat::from_fn(*n_visible, *n_hidden, |i, j| f64::from(weights[i * n_hidden + j]));
-    let svd = w.thin_svd().map_err(|_| {
+    let Parameters { n_visible, n_hidden, hidden_bias, .. } = parameters;
+    let svd = parameters.weight_matrix().thin_svd().map_err(|_| {
         Error::Invalid("no singular values of W were found: use another start than pinv".into())
     })?;
     let (u, v) = (svd.U(), svd.V());

@@ -1,5 +1,6 @@
 //! The parameters of an RBM as plain host arrays: what kernels, files and enumeration read.
 
+use faer::Mat;
 use rayon::prelude::*;
 
 use crate::engine::random::{Purpose, Streams};
@@ -159,6 +160,12 @@ impl Parameters {
                 false => Variables::BITS,
             },
         }
+    }
+
+    /// W in double precision, shape [M, J].
+    pub(crate) fn weight_matrix(&self) -> Mat<f64> {
+        let weight = |i: usize, j: usize| f64::from(self.weights[i * self.n_hidden + j]);
+        Mat::from_fn(self.n_visible, self.n_hidden, weight)
     }
 
     /// W, c and b as flat arrays, in this order.

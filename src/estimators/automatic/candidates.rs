@@ -23,8 +23,8 @@ const CHAINS: usize = 50;
 const TEMPERATURES: usize = 150;
 /// States whose weight is this many nats below the largest have negligible mass and are not fitted.
 const FAR_BELOW: f64 = 15.0;
-/// Fraction of the states drawn at the modes in the fit.
-const SHARE_OF_MODES: f64 = 0.3;
+/// Fraction of the states of mean-field solutions in the fit.
+const SHARE_OF_SOLUTIONS: f64 = 0.3;
 /// Components fitted to known states.
 const COMPONENTS: usize = 16;
 
@@ -137,6 +137,6 @@ impl<'a> Candidates<'a> {
             Some(visible) => WeightedRows { visible, weights },
             None => WeightedRows::alike(BitMatrix::zeros(0, further.columns())),
         };
-        reached.with(further, SHARE_OF_MODES)
+        reached.with(further, SHARE_OF_SOLUTIONS)
     }
 }

@@ -1,7 +1,46 @@
-//! Kind of start of the next run.
+//! The base of the next run.
+
+use crate::error::Result;
+use crate::model::Parameters;
+use crate::tempering::mixture::{MixtureBase, WeightedRows, fit};
 
 /// Round trips per chain and 1000 sweeps below which either kind is tried again.
 const SLOW: f64 = 0.02;
+
+/// The base of a run.
+#[derive(Clone)]
+pub(super) enum Kind {
+    /// A mixture of so many components, fitted to the states that earlier runs reached: with many components chains reach separate modes
+    /// directly; with one component they can move between modes that are connected.
+    Fitted(usize),
+    /// A distribution with a name, such as the data's marginals or the mean-field solutions: if a model has hundreds of overlapping modes, no
+    /// fit to some of them is as close to all.
+    Given(&'static str, Box<MixtureBase>),
+}
+
+impl std::fmt::Display for Kind {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Fitted(components) => write!(f, "{components} components"),
+            Self::Given(name, _) => f.write_str(name),
+        }
+    }
+}
+
+impl Kind {
+    /// The base, fitted to `pool` if it is not given.
+    pub fn base(
+        &self,
+        parameters: &Parameters,
+        pool: &WeightedRows,
+        seed: u64,
+    ) -> Result<MixtureBase> {
+        match self {
+            Self::Fitted(components) => fit(parameters, pool, *components, seed),
+            Self::Given(_, base) => Ok(MixtureBase::clone(base)),
+        }
+    }
+}
 
 /// Kind of start of the next run: each is tried once, then the one with the most round trips when it was last tried, unless there were
 /// none.

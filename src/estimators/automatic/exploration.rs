@@ -1,7 +1,7 @@
 //! Runs of tempered chains from a sequence of mixtures, each fitted to the states that earlier runs reached.
 
 use super::candidates::{Candidates, failure_of};
-use super::choice::Choice;
+use super::choice::{Choice, Kind};
 use super::judgement::{Evidence, judge};
 use super::results::Results;
 use super::search::Search;
@@ -12,14 +12,14 @@ use crate::error::{Error, Result};
 use crate::estimators::Estimate;
 use crate::estimators::tempered::TemperedRun;
 use crate::model::Parameters;
-use crate::tempering::mixture::{MixtureBase, MixturePath, WeightedRows, fit};
+use crate::tempering::mixture::{MixtureBase, MixturePath, WeightedRows};
 use crate::tempering::{
     AtOne, BetaUpdate, InitialRounds, SimulatedTempering, TemperedChains, TemperedPath, Tempering,
 };
 use crate::trust::Doubt;
 
-/// Most modes at which states are drawn.
-const MOST_MODES: usize = 50;
+/// Most mean-field solutions from which states are drawn.
+const MOST_SOLUTIONS: usize = 50;
 /// Most fitted components of a mixture.
 const MOST_COMPONENTS: usize = 16;
 /// Most rows a mixture is fitted to.
@@ -32,28 +32,8 @@ const STRETCH: usize = 20;
 const SPACING: usize = 100;
 /// States at this inverse temperature or above are used as states of the model in fits.
 const NEAR_ONE: f64 = 0.95;
-/// Fraction of states drawn at the modes in later fits.
-const SHARE_OF_MODES: f64 = 0.2;
-
-/// The base of a run.
-#[derive(Clone)]
-enum Kind {
-    /// A mixture of so many components, fitted to the states that earlier runs reached: with many components chains reach separate modes
-    /// directly; with one component they can move between modes that are connected.
-    Fitted(usize),
-    /// A distribution with a name, such as the data's marginals or the mean-field solutions: if a model has hundreds of overlapping modes, no fit to
-    /// some of them is as close to all.
-    Given(&'static str, Box<MixtureBase>),
-}
-
-impl std::fmt::Display for Kind {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Self::Fitted(components) => write!(f, "{components} components"),
-            Self::Given(name, _) => f.write_str(name),
-        }
-    }
-}
+/// Fraction of states of mean-field solutions in later fits.
+const SHARE_OF_SOLUTIONS: f64 = 0.2;
 
 /// Knowledge after some runs.
 pub(super) struct Exploration<'a> {
@@ -115,7 +95,7 @@ impl<'a> Exploration<'a> {
             (Some(states), Some(_)) => WeightedRows::alike(states.clone()),
             _ => {
                 found.try_all(known, &mut search)?;
-                found.rows(&search.mean_field.drawn(MOST_MODES, 2, settings.seed))
+                found.rows(&search.mean_field.drawn(MOST_SOLUTIONS, 2, settings.seed))
             }
         };
         let marginals = known.marginals.map(|base| MixtureBase::new(vec![base.clone()], &[1.0]));
@@ -179,15 +159,13 @@ impl<'a> Exploration<'a> {
     }
 
     fn new_mixture(&self, kind: usize) -> Result<MixtureBase> {
-        match &self.kinds[kind] {
-            Kind::Fitted(components) => fit(self.parameters, &self.pool, *components, self.seed()),
-            Kind::Given(_, base) => Ok(MixtureBase::clone(base)),
-        }
+        self.kinds[kind].base(self.parameters, &self.pool, self.seed())
     }
 
-    /// States at beta = 1 for `count` chains: from the modes, from those that earlier runs reached, and a third from the known states.
+    /// States at beta = 1 for `count` chains: from mean-field solutions, from those that earlier runs reached, and a third from the known
+    /// states.
     pub(super) fn states_above(&self, count: usize) -> BitMatrix {
-        let modes = self.search.mean_field.drawn(MOST_MODES, 1, self.seed());
+        let modes = self.search.mean_field.drawn(MOST_SOLUTIONS, 1, self.seed());
         let Some(known) = &self.known else { return from_above(&modes, &self.pool, count) };
         let known = known.spread(count / 3);
         from_above(&modes, &self.pool, count - known.rows()).followed_by(&known)
@@ -244,8 +222,10 @@ impl<'a> Exploration<'a> {
         // Short runs only locate the mass.
         let goes_on =
             sweeps >= settings.sweeps && (slow || matches!(self.kinds[kind], Kind::Given(..)));
-        self.pool = WeightedRows::alike(samples)
-            .with(&self.search.mean_field.drawn(MOST_MODES, 1, self.seed()), SHARE_OF_MODES);
+        self.pool = WeightedRows::alike(samples).with(
+            &self.search.mean_field.drawn(MOST_SOLUTIONS, 1, self.seed()),
+            SHARE_OF_SOLUTIONS,
+        );
         drop(chains);
         let zeta = run.measurement().log_z;
         self.last = Some(LastRun { kind, base, chains: states, zeta, sweeps, above, goes_on });

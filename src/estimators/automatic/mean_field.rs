@@ -12,9 +12,10 @@
 //! and a solution has all of it. A mixture of the solutions, with weights by F, is close to the model (Jaakkola and Jordan 1998).
 
 use faer::linalg::matmul::matmul;
-use faer::{Accum, Mat, MatRef, Par};
+use faer::{Accum, ColRef, Mat, MatRef, Par};
 
 use super::Bound;
+use crate::context::interrupt;
 use crate::engine::BitMatrix;
 use crate::engine::random::{Purpose, Streams};
 use crate::error::Result;
@@ -56,12 +57,9 @@ pub(super) struct MeanField {
 
 impl MeanField {
     pub fn new(parameters: &Parameters) -> Self {
-        let Parameters { n_visible, n_hidden, weights, .. } = parameters;
         let doubles = |x: &[f32]| x.iter().map(|&x| f64::from(x)).collect();
         Self {
-            weights: Mat::from_fn(*n_visible, *n_hidden, |i, j| {
-                f64::from(weights[i * n_hidden + j])
-            }),
+            weights: parameters.weight_matrix(),
             visible_bias: doubles(&parameters.visible_bias),
             hidden_bias: doubles(&parameters.hidden_bias),
             offset: parameters.log_offset(),
@@ -80,6 +78,7 @@ impl MeanField {
         let on = |j: usize, row: usize| f64::from(u8::from(starts.get(row, j)));
         let mut hidden = Mat::from_fn(starts.columns(), starts.rows(), on);
         for _ in 0..ITERATIONS {
+            interrupt::point();
             let inputs = product(self.weights.transpose(), &self.visible_means(&hidden));
             let mut moved: f64 = 0.0;
             for row in 0..starts.rows() {
@@ -93,48 +92,46 @@ impl MeanField {
                 break;
             }
         }
-        for hidden in hidden.col_iter() {
-            self.take(hidden.iter().copied().collect());
+        let inputs = product(self.weights.as_ref(), &hidden);
+        for (hidden, inputs) in hidden.col_iter().zip(inputs.col_iter()) {
+            self.take(hidden.iter().copied().collect(), inputs);
         }
         self.found.sort_by(|a, b| b.log_z.total_cmp(&a.log_z));
     }
 
-    /// Natural parameters of the visible layer given means of the hidden one, and A'(eta), [M, N].
+    /// A'(eta) given means of the hidden layer, [M, N].
     fn visible_means(&self, hidden: &Mat<f64>) -> Mat<f64> {
-        let inputs = product(self.weights.as_ref(), hidden);
-        let mut means = Mat::zeros(inputs.nrows(), inputs.ncols());
-        for row in 0..inputs.ncols() {
-            let of_row = self.variables.means(self.natural(inputs.col(row).iter()));
-            of_row.into_iter().enumerate().for_each(|(i, mean)| means[(i, row)] = mean);
+        let mut means = product(self.weights.as_ref(), hidden);
+        for column in means.col_iter_mut() {
+            let of_column = self.variables.means(self.natural(column.as_ref()));
+            column.iter_mut().zip(of_column).for_each(|(to, mean)| *to = mean);
         }
         means
     }
 
-    fn natural<'a>(
-        &'a self,
-        inputs: impl ExactSizeIterator<Item = &'a f64> + 'a,
-    ) -> impl ExactSizeIterator<Item = f64> + 'a {
-        inputs.zip(&self.visible_bias).map(|(x, bias)| x + bias)
+    /// eta = a + W h from W h.
+    fn natural(&self, inputs: ColRef<'_, f64>) -> Vec<f64> {
+        inputs.iter().zip(&self.visible_bias).map(|(x, bias)| x + bias).collect()
     }
 
-    /// Takes in a solution if it is a new one.
-    fn take(&mut self, hidden: Vec<f64>) {
-        let near = |(a, b): (&f64, &f64)| (a - b).abs() < DIFFERENT;
-        if self.found.iter().any(|solution| solution.hidden.iter().zip(&hidden).all(near)) {
+    /// Takes in a solution if it is a new one, or higher than the one it is near; `inputs` are W h.
+    fn take(&mut self, hidden: Vec<f64>, inputs: ColRef<'_, f64>) {
+        let natural = self.natural(inputs);
+        let terms = hidden.iter().zip(&self.hidden_bias);
+        let of_hidden: f64 = terms.map(|(&mean, bias)| bias * mean + entropy(mean)).sum();
+        let log_z = self.offset + self.variables.log_partition(natural.iter().copied()) + of_hidden;
+        let near = |found: &Solution| {
+            found.hidden.iter().zip(&hidden).all(|(a, b)| (a - b).abs() < DIFFERENT)
+        };
+        let place = self.found.iter().position(near);
+        let is_lower = place.is_some_and(|place| self.found[place].log_z >= log_z);
+        if is_lower || !log_z.is_finite() {
             return;
         }
-        let column = Mat::from_fn(hidden.len(), 1, |j, _| hidden[j]);
-        let inputs = product(self.weights.as_ref(), &column);
-        let natural = || self.natural(inputs.col(0).iter());
-        let of_hidden: f64 = hidden
-            .iter()
-            .zip(&self.hidden_bias)
-            .map(|(&mean, bias)| bias * mean + entropy(mean))
-            .sum();
-        let log_z = self.offset + self.variables.log_partition(natural()) + of_hidden;
-        if log_z.is_finite() {
-            let visible = self.variables.means(natural());
-            self.found.push(Solution { log_z, visible, hidden });
+        let solution = Solution { log_z, visible: self.variables.means(natural), hidden };
+        match place {
+            Some(place) => self.found[place] = solution,
+            None => self.found.push(solution),
         }
     }
 
@@ -191,10 +188,11 @@ fn product(w: MatRef<'_, f64>, means: &Mat<f64>) -> Mat<f64> {
 mod tests {
     use super::*;
     use crate::estimators::automatic::search::Search;
-    use crate::estimators::{Automatic, Known};
+    use crate::estimators::{Automatic, Known, lower_bound};
     use crate::model::exact;
     use crate::model::test_systems::{gaussian_parameters, independent, islands};
     use crate::numerics::log_sum_exp;
+    use crate::tempering::mixture::BROAD_COMPONENTS;
 
     fn solutions(parameters: &Parameters) -> MeanField {
         let mut search = Search::new(parameters, Known::default(), 1);
@@ -230,13 +228,28 @@ mod tests {
         let sum = log_sum_exp(all.found.iter().map(|solution| solution.log_z));
         let expected = exact::log_partition(&states).unwrap() + of_soft.found[0].log_z;
         assert!((sum - expected).abs() < 1e-3 && sum < system.log_partition, "{sum} {expected}");
+        // Sums over states miss most of the entropy.
+        let bound = lower_bound(&system.parameters, Known::default(), 1);
+        assert!(bound.states.is_none() && bound.value == all.found[0].log_z);
     }
 
-    /// Lighter than what is around them, so that no chain that started there has reached them, and three times as heavy together.
+    /// More states than 64, all of them solutions: none is left out where there are as many hidden units, and each is a component once.
+    #[test]
+    fn a_mixture_has_as_many_components_as_hidden_units() {
+        let found = solutions(&islands(50, (80, 1), -1.0..0.0, 1));
+        let means: Vec<_> = found.found.iter().map(|solution| solution.visible.clone()).collect();
+        let single = means.iter().filter(|means| means.iter().all(|p| (p - 0.5).abs() > 0.49));
+        assert_eq!((single.count(), found.found.len()), (80, 81));
+        let mixture = found.mixture().unwrap().unwrap();
+        assert_eq!(mixture.len(), 80 + BROAD_COMPONENTS);
+    }
+
+    /// Lighter than what is around them, so that no chain from there reaches them, several times as heavy together, and more than a fitted
+    /// mixture has components.
     #[test]
     fn estimates_count_single_states() {
         let soft = |seed| gaussian_parameters(40, 12, 0.4, seed);
-        let parts = [islands(50, (10, 1), -2.0..0.0, 1), soft(2), soft(3)];
+        let parts = [islands(50, (20, 1), -2.0..0.0, 1), soft(2), soft(3)];
         let system = independent(&parts, 4).unwrap();
         let automatic = Automatic::new(5).unwrap();
         let found = automatic.run(&system.parameters, Known::default(), &mut |_| ()).unwrap();

@@ -29,11 +29,11 @@ pub(super) struct Expansion {
 
 impl Expansion {
     pub(super) fn new(parameters: &Parameters, order: TapOrder) -> Self {
-        let Parameters { n_visible, n_hidden, weights, visible_bias, hidden_bias, .. } = parameters;
+        let Parameters { visible_bias, hidden_bias, .. } = parameters;
         let orders =
             1 + [TapOrder::Second, TapOrder::Third].iter().filter(|o| **o <= order).count();
-        let weight = |i: usize, j: usize| f64::from(weights[i * n_hidden + j]);
-        let power = |p: i32| Mat::from_fn(*n_visible, *n_hidden, |i, j| weight(i, j).powi(p));
+        let w = parameters.weight_matrix();
+        let power = |p: i32| Mat::from_fn(w.nrows(), w.ncols(), |i, j| w[(i, j)].powi(p));
         let powers: Vec<Mat<f64>> = (1..=orders as i32).map(power).collect();
         let transposed = powers.iter().map(|w| w.transpose().to_owned()).collect();
         let doubles = |x: &[f32]| x.iter().map(|&x| f64::from(x)).collect();
