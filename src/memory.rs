@@ -22,6 +22,37 @@ pub fn check_memory(bytes: f64, what: &str) -> Result<(), String> {
     }
 }
 
+/// What is said of data for which the system gives no memory.
+pub const DOES_NOT_FIT: &str = "does not fit into the memory that is free";
+
+/// Room for exactly so many more values: a lack of memory is an error, where `Vec::push` would abort.
+///
+/// # Errors
+/// The message.
+pub fn reserve<T>(values: &mut Vec<T>, more: usize) -> Result<(), String> {
+    values.try_reserve_exact(more).map_err(|_| DOES_NOT_FIT.into())
+}
+
+/// Room for another `count` values as they are read: where there is none, for as many again as there are, and at least `least`. Growth
+/// by more than `many` is compared with the free memory first, at so many bytes a value; `what` begins the message.
+///
+/// # Errors
+/// The message.
+pub fn make_room<T>(
+    values: &mut Vec<T>,
+    (count, least): (usize, usize),
+    (many, bytes, what): (usize, f64, &str),
+) -> Result<(), String> {
+    if values.len() + count <= values.capacity() {
+        return Ok(());
+    }
+    let more = values.len().max(least);
+    if more > many {
+        check_memory(bytes * more as f64, what)?;
+    }
+    reserve(values, more)
+}
+
 /// Bytes as text with a unit that fits.
 pub fn size(bytes: f64) -> String {
     match bytes / f64::from(1 << 20) {

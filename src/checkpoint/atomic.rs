@@ -4,7 +4,7 @@
 
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Read, Seek, Write};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use crate::error::{Error, Result};
 
@@ -29,9 +29,10 @@ pub fn write_atomically(
     if fs::metadata(path).is_ok_and(|found| !found.is_file() && !found.is_dir()) {
         return Err(Error::file(path, "is a device or a pipe: choose the name of a file"));
     }
-    let folder = parent(path);
-    fs::create_dir_all(&folder).map_err(Error::io("create folder", &folder))?;
-    replace(path, &folder, write).map_err(|error| match error.kind() {
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+    let folder = folder.unwrap_or(Path::new("."));
+    fs::create_dir_all(folder).map_err(Error::io("create folder", folder))?;
+    replace(path, folder, write).map_err(|error| match error.kind() {
         // The folder was there a moment ago.
         io::ErrorKind::NotFound => {
             Error::file(path, "its folder was deleted or moved while it was written")
@@ -110,13 +111,6 @@ fn replace(
         let _ = folder.sync_all();
     }
     Ok(())
-}
-
-fn parent(path: &Path) -> PathBuf {
-    match path.parent() {
-        Some(folder) if !folder.as_os_str().is_empty() => folder.to_path_buf(),
-        _ => PathBuf::from("."),
-    }
 }
 
 #[cfg(test)]

@@ -13,14 +13,14 @@ use serde_json::{Map, Value};
 use zip::write::SimpleFileOptions;
 use zip::{CompressionMethod, ZipWriter};
 
-use super::naming::{Found, Layout, NAMINGS, all_names, assemble};
+use super::naming::{Found, Layout, all_names, arrays_of, assemble};
 use super::safetensors::{Array, Element, encode, shape_text};
 use super::{TrainedOn, write_bytes};
 use crate::data::{Input, Kind, NpyHeader, npy_header, open_archive, open_entry};
 use crate::engine::BitMatrix;
 use crate::error::{Error, Result};
 use crate::limited::read_up_to;
-use crate::memory::check_memory;
+use crate::memory::{check_memory, make_room};
 use crate::model::Parameters;
 use crate::model::plus_minus::{Couplings, Units};
 use crate::units::Variables;
@@ -77,15 +77,11 @@ impl ModelFile {
         if self.parameters.variables != Variables::BITS {
             return Err("an npz file has no place for the kind of its units: give it a name that ends in .safetensors".into());
         }
-        let Parameters { n_visible, n_hidden, weights, visible_bias, hidden_bias, .. } =
-            &self.parameters;
         let mut file = ZipWriter::new(Cursor::new(Vec::new()));
         let options = SimpleFileOptions::default().compression_method(CompressionMethod::Stored);
-        let shapes = [&[*n_visible, *n_hidden][..], &[*n_visible], &[*n_hidden]];
-        let arrays = [weights, visible_bias, hidden_bias];
-        for ((name, shape), array) in NAMINGS[0].names.iter().zip(shapes).zip(arrays) {
+        for (name, shape, values) in arrays_of(&self.parameters) {
             file.start_file(format!("{name}.npy"), options).map_err(|error| error.to_string())?;
-            let bytes = [npy_header("<f4", shape), f32::to_bytes(array)].concat();
+            let bytes = [npy_header("<f4", &shape), f32::to_bytes(values)].concat();
             file.write_all(&bytes).map_err(|error| error.to_string())?;
         }
         Ok(file.finish().map_err(|error| error.to_string())?.into_inner())
@@ -99,20 +95,9 @@ impl ModelFile {
             }
             false => Cow::Borrowed(&self.parameters),
         };
-        let Parameters { n_visible, n_hidden, weights, visible_bias, hidden_bias, .. } =
-            own.as_ref();
-        let array = |shape: &[usize], values: &[f32]| Array {
-            dtype: Dtype::F32,
-            shape: shape.to_vec(),
-            data: f32::to_bytes(values),
-        };
-        let arrays = [
-            array(&[*n_visible, *n_hidden], weights),
-            array(&[*n_visible], visible_bias),
-            array(&[*n_hidden], hidden_bias),
-        ];
-        let names = NAMINGS[0].names.map(String::from);
-        let mut arrays: BTreeMap<String, Array> = names.into_iter().zip(arrays).collect();
+        let mut arrays: BTreeMap<String, Array> = arrays_of(&own)
+            .map(|(name, shape, values)| (name.into(), Array::of(&shape, values)))
+            .into();
         let mut metadata = self.metadata.clone();
         metadata.insert(LAYOUT.into(), Layout::VisibleHidden.name().into());
         if self.parameters.variables != Variables::BITS {
@@ -120,23 +105,20 @@ impl ModelFile {
         }
         if let Some(trained_on) = &self.trained_on {
             trained_on.describe(&mut metadata);
-            arrays.insert(MEANS.into(), array(&[trained_on.means.len()], &trained_on.means));
+            let means = &trained_on.means;
+            arrays.insert(MEANS.into(), Array::of(&[means.len()], means));
         }
         if let Some(states) = &self.states {
             let (rows, columns) = (states.rows(), states.columns());
-            let (shape, data) = match states.has_numbers() {
+            let (width, cells) = match states.has_numbers() {
                 // Packed states as they are.
-                true => (
-                    [rows, 8 * states.words_per_row()],
-                    states.words().iter().flat_map(|word| word.to_le_bytes()).collect(),
-                ),
+                true => (8 * states.words_per_row(), u64::to_bytes(states.words())),
                 false => {
                     let cells = (0..rows).flat_map(|n| (0..columns).map(move |i| (n, i)));
-                    let data = cells.map(|(n, i)| u8::from(states.get(n, i))).collect();
-                    ([rows, columns], data)
+                    (columns, cells.map(|(n, i)| u8::from(states.get(n, i))).collect())
                 }
             };
-            arrays.insert(STATES.into(), Array { dtype: Dtype::U8, shape: shape.into(), data });
+            arrays.insert(STATES.into(), Array::of(&[rows, width], &cells));
         }
         encode(&metadata, &arrays).map_err(|error| error.to_string())
     }
@@ -162,12 +144,12 @@ impl ModelFile {
         let start = read_up_to(&mut file, 8).map_err(Error::io("read", path))?;
         if start.starts_with(b"\x93NUMPY") {
             let problem = "is one array, a model has three: save them with np.savez(PATH, weights=..., visible_bias=..., hidden_bias=...)";
-            return Err(error(problem.into()));
+            return Err(Error::file(path, problem));
         }
         let ending = path.extension().and_then(|it| it.to_str()).unwrap_or_default();
         if matches!(ending, "pt" | "pth" | "ckpt") {
             let problem = "is a file of PyTorch, which only Python can read: there, np.savez(PATH, weights=..., visible_bias=..., hidden_bias=...) with arrays by .detach().cpu().numpy()";
-            return Err(error(problem.into()));
+            return Err(Error::file(path, problem));
         }
         let (mut arrays, mut metadata, states) = if start.starts_with(b"PK") {
             (read_npz(path, file)?, BTreeMap::new(), None)
@@ -189,47 +171,36 @@ impl ModelFile {
                 .map_err(|problem| error(format!("`{MEANS}` {problem}")))
         });
         let states = states.map(|states| {
-            states.bits(&parameters).map_err(|problem| error(format!("`{STATES}` {problem}")))
+            bits(states, &parameters).map_err(|problem| error(format!("`{STATES}` {problem}")))
         });
         let (trained_on, states) = (trained_on.transpose()?, states.transpose()?);
         Ok(Self { parameters, metadata, trained_on, states })
     }
 }
 
-/// The array `states` as it was found.
-struct StoredStates {
-    dtype: Dtype,
-    shape: Vec<usize>,
-    cells: Vec<u8>,
-}
-
-impl StoredStates {
-    fn bits(self, parameters: &Parameters) -> std::result::Result<BitMatrix, String> {
-        let Parameters { n_visible, variables, .. } = parameters;
-        let (n_visible, bytes) = (*n_visible, 8 * variables.words(*n_visible));
-        let Self { dtype, shape, cells } = self;
-        if dtype != Dtype::U8 {
-            return Err(format!("is of type {dtype}: u8 expected"));
+/// The array `states` of a model.
+fn bits(states: Array, parameters: &Parameters) -> std::result::Result<BitMatrix, String> {
+    let Parameters { n_visible, variables, .. } = parameters;
+    let (n_visible, bytes) = (*n_visible, 8 * variables.words(*n_visible));
+    let Array { dtype, shape, data } = states;
+    if dtype != Dtype::U8 {
+        return Err(format!("is of type {dtype}: u8 expected"));
+    }
+    match shape[..] {
+        [rows @ 1..=MOST_STATES, width] if variables.has_reals() && width == bytes => {
+            let states = BitMatrix::from_words(rows, n_visible, u64::from_bytes(&data));
+            states.ok_or_else(|| "holds no packed states".into())
         }
-        match shape[..] {
-            [rows @ 1..=MOST_STATES, width] if variables.has_reals() && width == bytes => {
-                let words = cells.as_chunks().0.iter().map(|word| u64::from_le_bytes(*word));
-                let states = BitMatrix::from_words(rows, n_visible, words.collect());
-                states.ok_or_else(|| "holds no packed states".into())
+        [rows @ 1..=MOST_STATES, columns] if columns == n_visible => {
+            match data.iter().find(|&&cell| cell > 1) {
+                Some(cell) => Err(format!("holds {cell}, which is neither 0 nor 1")),
+                None => Ok(BitMatrix::from_fn(rows, columns, |n, i| data[n * columns + i] == 1)),
             }
-            [rows @ 1..=MOST_STATES, columns] if columns == n_visible => {
-                match cells.iter().find(|&&cell| cell > 1) {
-                    Some(cell) => Err(format!("holds {cell}, which is neither 0 nor 1")),
-                    None => {
-                        Ok(BitMatrix::from_fn(rows, columns, |n, i| cells[n * columns + i] == 1))
-                    }
-                }
-            }
-            _ => Err(format!(
-                "has shape [{}]: at most {MOST_STATES} states of {n_visible} visible units expected",
-                shape_text(&shape)
-            )),
         }
+        _ => Err(format!(
+            "has shape [{}]: at most {MOST_STATES} states of {n_visible} visible units expected",
+            shape_text(&shape)
+        )),
     }
 }
 
@@ -241,7 +212,7 @@ fn read_safetensors(
     path: &Path,
     mut file: File,
     start: Vec<u8>,
-) -> Result<(Arrays, BTreeMap<String, String>, Option<StoredStates>)> {
+) -> Result<(Arrays, BTreeMap<String, String>, Option<Array>)> {
     let error = |problem: String| Error::file(path, problem);
     let damaged = |e: &dyn Display| {
         error(format!(
@@ -259,7 +230,7 @@ fn read_safetensors(
         serde_json::from_slice(&bytes[8..]).map_err(|e| damaged(&e))?;
     let end = |info: &Value| info["data_offsets"][1].as_u64();
     let data = header.values().filter_map(end).max().unwrap_or(0);
-    check_size(data, 2.0).map_err(error)?;
+    check_memory(2.0 * data as f64, "its arrays").map_err(error)?;
     let size = file.metadata().map_err(Error::io("read", path))?;
     let expected = data.saturating_add(8 + length);
     if size.is_file() && size.len() != expected {
@@ -277,17 +248,12 @@ fn read_safetensors(
             arrays.insert(name.to_string(), (view.shape().to_vec(), values));
         }
     }
-    let states = file.tensor(STATES).ok().map(|view| StoredStates {
+    let states = file.tensor(STATES).ok().map(|view| Array {
         dtype: view.dtype(),
         shape: view.shape().to_vec(),
-        cells: view.data().to_vec(),
+        data: view.data().to_vec(),
     });
     Ok((arrays, metadata, states))
-}
-
-/// Refuses arrays that do not fit in memory so many times.
-fn check_size(bytes: u64, times: f64) -> std::result::Result<(), String> {
-    check_memory(bytes as f64 * times, "its arrays")
 }
 
 fn floats(name: &str, view: &TensorView) -> std::result::Result<Vec<f32>, String> {
@@ -324,11 +290,7 @@ fn read_npy(input: &mut Input<'_>) -> Result<std::result::Result<Found, String>>
     };
     let mut values: Vec<f32> = Vec::new();
     let found = header.values(input, |value| {
-        if values.len() == values.capacity() {
-            check_size(8 * values.capacity() as u64, 1.0)?;
-            let problem = |_| "does not fit into the memory that is free".to_string();
-            values.try_reserve(values.len().max(1024)).map_err(problem)?;
-        }
+        make_room(&mut values, (1, 1024), (1024, 8.0, "its arrays"))?;
         values.push(value as f32);
         Ok(())
     })?;

@@ -62,6 +62,17 @@ pub(super) const NAMINGS: [Naming; 8] = [
     Naming { names: ["W", "b", "c"], layout: None },
 ];
 
+/// The arrays of a model under the names of this program, with their shapes.
+pub(super) fn arrays_of(parameters: &Parameters) -> [(&'static str, Vec<usize>, &[f32]); 3] {
+    let Parameters { n_visible, n_hidden, weights, visible_bias, hidden_bias, .. } = parameters;
+    let [of_weights, of_visible, of_hidden] = NAMINGS[0].names;
+    [
+        (of_weights, vec![*n_visible, *n_hidden], weights),
+        (of_visible, vec![*n_visible], visible_bias),
+        (of_hidden, vec![*n_hidden], hidden_bias),
+    ]
+}
+
 /// All names, each once.
 pub(super) fn all_names() -> impl Iterator<Item = &'static str> {
     let names = NAMINGS.iter().flat_map(|naming| naming.names);

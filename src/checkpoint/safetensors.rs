@@ -9,12 +9,19 @@ use ::safetensors::Dtype;
 use ::safetensors::tensor::TensorInfo;
 use serde_json::{Map, Value};
 
-/// A tensor to be written; `data` is row-major and little-endian.
+/// A tensor; `data` is row-major and little-endian.
 #[derive(Clone)]
 pub(super) struct Array {
     pub(super) dtype: Dtype,
     pub(super) shape: Vec<usize>,
     pub(super) data: Vec<u8>,
+}
+
+impl Array {
+    /// Of numbers, as many as the shape says.
+    pub(super) fn of<T: Element>(shape: &[usize], values: &[T]) -> Self {
+        Self { dtype: T::DTYPE, shape: shape.to_vec(), data: T::to_bytes(values) }
+    }
 }
 
 /// Encodes arrays and metadata. Same content, same bytes.

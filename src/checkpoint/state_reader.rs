@@ -9,7 +9,8 @@ use serde::de::DeserializeOwned;
 
 use super::StateWriter;
 use super::safetensors::{Array, Element, shape_text};
-use super::state_writer::{FORMAT, NO_CHECKSUM, VERSION, checksum_place, hex_sha256};
+use super::state_writer::{FORMAT, NO_CHECKSUM, VERSION, checksum_place};
+use crate::data::sha256_hex;
 use crate::engine::{BitMatrix, words_per_row};
 use crate::error::{Error, Result};
 use crate::limited::read_file_of_run;
@@ -45,7 +46,7 @@ impl StateReader {
     ///
     /// # Errors
     /// See [`Self::open`].
-    pub fn from_bytes(path: impl AsRef<Path>, mut bytes: Vec<u8>) -> Result<Self> {
+    pub fn from_bytes(path: impl AsRef<Path>, bytes: Vec<u8>) -> Result<Self> {
         let path = path.as_ref().to_path_buf();
         let damaged = |what: &str| Error::file(&path, format!("checkpoint is damaged ({what})"));
         let unreadable = |e: SafeTensorError| damaged(&e.to_string());
@@ -62,31 +63,21 @@ impl StateReader {
         let place = checksum_place(&bytes, stored)
             .filter(|_| stored.len() == NO_CHECKSUM.len())
             .ok_or_else(|| damaged("no checksum"))?;
-        bytes[place..place + stored.len()].copy_from_slice(NO_CHECKSUM.as_bytes());
-        if hex_sha256(&bytes) != stored {
+        let (before, after) = (&bytes[..place], &bytes[place + stored.len()..]);
+        if sha256_hex([before, NO_CHECKSUM.as_bytes(), after]) != stored {
             return Err(damaged("its content does not match its checksum"));
         }
         if field("format") != Some(FORMAT) || field("version") != Some(VERSION) {
             let version = field("version").unwrap_or("unknown");
-            return Err(Error::file(
-                &path,
-                format!("state format version {version}, this program reads {VERSION}"),
-            ));
+            let problem = format!("state format version {version}, this program reads {VERSION}");
+            return Err(Error::file(&path, problem));
         }
         Ok(Self { start: header + 8, path, bytes, arrays, metadata })
     }
 
     /// The bytes it was read from.
-    ///
-    /// # Errors
-    /// None for a state that was read: its checksum has a place.
-    pub fn to_bytes(&self) -> Result<Vec<u8>> {
-        let mut bytes = self.bytes.clone();
-        let place = checksum_place(&bytes, NO_CHECKSUM);
-        let place = place.ok_or_else(|| self.wrong("no checksum".into()))?;
-        let checksum = hex_sha256(&bytes);
-        bytes[place..place + checksum.len()].copy_from_slice(checksum.as_bytes());
-        Ok(bytes)
+    pub fn bytes(&self) -> &[u8] {
+        &self.bytes
     }
 
     /// The state that [`StateWriter::part`] stored after `prefix`; `None` if there is none.

@@ -9,10 +9,11 @@ use std::path::Path;
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use sha2::{Digest, Sha256};
 
+use super::naming::arrays_of;
 use super::safetensors::{Array, Element, encode, shape_text};
 use super::write_bytes;
+use crate::data::sha256_hex;
 use crate::engine::BitMatrix;
 use crate::error::{Error, Result};
 use crate::model::Parameters;
@@ -49,12 +50,10 @@ impl StateWriter {
 
     /// Stores a model under `weights`, `visible_bias` and `hidden_bias`, each after `prefix`.
     pub fn parameters(&mut self, prefix: &str, parameters: &Parameters) -> &mut Self {
-        let Parameters { n_visible, n_hidden, weights, visible_bias, hidden_bias, variables } =
-            parameters;
-        self.array(&format!("{prefix}weights"), &[*n_visible, *n_hidden], weights)
-            .array(&format!("{prefix}visible_bias"), &[*n_visible], visible_bias)
-            .array(&format!("{prefix}hidden_bias"), &[*n_hidden], hidden_bias)
-            .variables(prefix, variables)
+        for (name, shape, values) in arrays_of(parameters) {
+            self.array(&format!("{prefix}{name}"), &shape, values);
+        }
+        self.variables(prefix, &parameters.variables)
     }
 
     /// Stores what the visible columns stand for; nothing for bits.
@@ -93,9 +92,7 @@ impl StateWriter {
             Some((format!("{kind}.{prefix}{name}"), value.clone()))
         });
         self.metadata.extend(fields);
-        if let Some(problem) = &state.problem {
-            self.fail(problem.clone());
-        }
+        state.problem.iter().for_each(|problem| self.fail(problem.clone()));
         self
     }
 
@@ -116,7 +113,7 @@ impl StateWriter {
         let mut bytes = encode(&metadata, &self.arrays).map_err(|e| failed(e.to_string()))?;
         let place = checksum_place(&bytes, NO_CHECKSUM)
             .ok_or_else(|| failed("no place for the checksum".into()))?;
-        let checksum = hex_sha256(&bytes);
+        let checksum = sha256_hex([&bytes[..]]);
         bytes[place..place + checksum.len()].copy_from_slice(checksum.as_bytes());
         Ok(bytes)
     }
@@ -136,8 +133,7 @@ impl StateWriter {
             let (count, shape) = (values.len(), shape_text(shape));
             self.fail(format!("`{name}` has {count} values, its shape is [{shape}]"));
         }
-        let array = Array { dtype: T::DTYPE, shape: shape.to_vec(), data: T::to_bytes(values) };
-        if self.arrays.insert(name.into(), array).is_some() {
+        if self.arrays.insert(name.into(), Array::of(shape, values)).is_some() {
             self.fail(format!("`{name}` is stored twice"));
         }
         self
@@ -154,9 +150,4 @@ pub(super) fn checksum_place(bytes: &[u8], checksum: &str) -> Option<usize> {
     let field = format!("\"sha256\":\"{checksum}\"");
     let start = bytes.windows(field.len()).position(|window| window == field.as_bytes())?;
     Some(start + "\"sha256\":\"".len())
-}
-
-/// SHA-256 in lower-case hexadecimal digits.
-pub(super) fn hex_sha256(bytes: &[u8]) -> String {
-    Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect()
 }

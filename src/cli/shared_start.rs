@@ -67,7 +67,7 @@ impl Waiting<'_> {
             }
         }
         broadcast_bytes(self.ranks, block.to_bytes()?);
-        broadcast_bytes(self.ranks, state.map_or_else(|| Ok(Vec::new()), StateReader::to_bytes)?);
+        broadcast_bytes(self.ranks, state.map_or_else(Vec::new, |state| state.bytes().to_vec()));
         Ok(())
     }
 }

@@ -9,6 +9,7 @@ use flate2::bufread::MultiGzDecoder;
 use super::limits::{MAX_BYTES, MAX_LINE};
 use crate::error::{Error, Result};
 use crate::limited::read_up_to;
+use crate::memory::DOES_NOT_FIT;
 
 const GZIP_MAGIC: [u8; 2] = [0x1f, 0x8b];
 /// Bytes that are read to recognise the format.
@@ -153,9 +154,7 @@ impl<'a> Input<'a> {
 
 fn problem(path: &Path, form: Form, error: std::io::Error) -> Error {
     match (error.kind(), form) {
-        (ErrorKind::OutOfMemory, _) => {
-            Error::file(path, "does not fit into the memory that is free")
-        }
+        (ErrorKind::OutOfMemory, _) => Error::file(path, DOES_NOT_FIT),
         (_, Form::Plain) => Error::io("read", path)(error),
         (_, Form::Npz) => Error::file(path, format!("is not a sound npz: {error}")),
         (ErrorKind::UnexpectedEof, Form::Gzip) => {

@@ -12,12 +12,12 @@ use serde::{Deserialize, Serialize};
 use super::FileOptions;
 use crate::data::content::file_name;
 use crate::data::input::Input;
-use crate::data::limits::{Checked, MAX_COLUMNS, check_file_shape, check_shape};
+use crate::data::limits::{Checked, MAX_COLUMNS, check_file_shape};
 use crate::data::{Categories, Category, Dataset, Values};
 use crate::engine::BitMatrix;
 use crate::error::{Error, Result};
 use crate::keys::choice;
-use crate::memory::check_memory;
+use crate::memory::make_room;
 
 /// Amino acids that are none of the twenty, or were not determined.
 const OTHER_AMINO_ACIDS: &[u8] = b"BJOUXZ";
@@ -110,14 +110,8 @@ impl Sequences {
         if self.rows == 0 {
             return Err("a sequence without a line that begins with > before it".into());
         }
-        if self.letters.len() + text.len() > self.letters.capacity() {
-            let more = self.letters.len().max(text.len()).max(1024);
-            if more > MANY {
-                check_memory(more as f64, "the sequences to come")?;
-            }
-            let problem = |_| "does not fit into the memory that is free".to_string();
-            self.letters.try_reserve_exact(more).map_err(problem)?;
-        }
+        let growth = (text.len(), text.len().max(1024));
+        make_room(&mut self.letters, growth, (MANY, 1.0, "the sequences to come"))?;
         for &byte in text {
             match byte {
                 b'a'..=b'z' | b'.' if insertions => {}
@@ -182,9 +176,7 @@ fn categories(alphabet: &str, length: usize) -> Categories {
 
 /// Letters that were not determined count as the last state, the gap.
 fn one_hot(letters: &[u8], rows: usize, categories: &Categories) -> Checked<BitMatrix> {
-    let units = categories.units();
-    check_shape(rows, units, true)?;
-    let mut bits = BitMatrix::zeros(rows, units);
+    let mut bits = BitMatrix::zeros(rows, categories.units());
     let mut first = 0;
     for (position, column) in categories.columns().iter().enumerate() {
         let mut unit = [None; 256];

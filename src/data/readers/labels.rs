@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::encoding::{is_missing, number, shown};
 use crate::data::limits::Checked;
-use crate::memory::check_memory;
+use crate::memory::make_room;
 
 /// Most different labels; a column with more has other values.
 const MOST: usize = 10_000;
@@ -40,15 +40,8 @@ impl Labels {
             }
             None => *self.known.entry(cell.to_vec()).or_insert(next as u32),
         };
-        if self.rows.len() == self.rows.capacity() {
-            let more = self.rows.len().max(1024);
-            if more > MANY {
-                // These, and the integers made from them.
-                check_memory(16.0 * more as f64, "the labels of the rows to come")?;
-            }
-            let problem = |_| "does not fit into the memory that is free".to_string();
-            self.rows.try_reserve_exact(more).map_err(problem)?;
-        }
+        // 16 bytes: these, and the integers made from them.
+        make_room(&mut self.rows, (1, 1024), (MANY, 16.0, "the labels of the rows to come"))?;
         self.rows.push(number);
         Ok(())
     }

@@ -2,6 +2,7 @@
 
 use crate::data::limits::{Checked, check_shape};
 use crate::data::{Intensities, Values};
+use crate::memory::DOES_NOT_FIT;
 
 /// The highest level, and the number of white where numbers are whole.
 const WHITE: f64 = 255.0;
@@ -32,8 +33,7 @@ impl Levels {
     /// Another so many levels of 0; the place of the first.
     pub fn grow(&mut self, cells: usize) -> Checked<usize> {
         let first = self.levels.len();
-        let problem = |_| "does not fit into the memory that is free".to_string();
-        self.levels.try_reserve(cells).map_err(problem)?;
+        self.levels.try_reserve(cells).map_err(|_| DOES_NOT_FIT)?;
         self.levels.resize(first + cells, 0);
         Ok(first)
     }

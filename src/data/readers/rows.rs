@@ -2,7 +2,7 @@
 
 use crate::data::limits::{Checked, check_shape};
 use crate::engine::{BitMatrix, words_per_row};
-use crate::memory::check_memory;
+use crate::memory::{check_memory, reserve};
 
 /// Bytes from which on growth is compared with the free memory.
 const LARGE: usize = 64 << 20;
@@ -75,9 +75,8 @@ impl GrowingRows {
             if bytes > LARGE {
                 check_memory(bytes as f64, &format!("{} rows and those to come", self.rows))?;
             }
-            self.words
-                .try_reserve_exact(target - self.words.len())
-                .map_err(|_| "does not fit into the memory that is free".to_string())?;
+            let more = target - self.words.len();
+            reserve(&mut self.words, more)?;
         }
         self.words.resize(needed, 0);
         Ok(())
