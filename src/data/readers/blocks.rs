@@ -63,12 +63,10 @@ pub fn each_block<E: From<Error>>(
         Some(Format::Npy) => {
             let header = NpyHeader::read(&mut input)?;
             let header = header.map_err(|problem| Error::file(path, problem))?;
-            let [rows, columns] = header.shape[..] else {
+            let (&[rows @ (1..), columns], false) = (&header.shape[..], header.fortran_order)
+            else {
                 return use_it(load_file(path, options)?);
             };
-            if header.fortran_order || rows == 0 {
-                return use_it(load_file(path, options)?);
-            }
             let size = columns.saturating_mul(header.element.size);
             let each = (BLOCK / size.max(1)).max(1);
             for first in (0..rows).step_by(each) {

@@ -36,33 +36,18 @@ pub(super) fn read(
     if options.categories.is_some() {
         return Ok(None);
     }
-    let mut table = Table::new(Units::Bits(GrowingRows::default(), Encoding::default()), options);
-    if !table.fill(path, input)? {
+    let (mut rows, mut encoding) = (GrowingRows::default(), Encoding::default());
+    let mut table = Table::new(options);
+    if !table.fill(path, input, &mut Units::Bits(&mut rows, &mut encoding))? {
         return Ok(None);
     }
-    let Table { layout, units, labels, weights, missing, .. } = table;
-    let columns = layout.as_ref().map_or(0, |layout| layout.units);
-    let Units::Bits(rows, encoding) = units else { return Ok(None) };
+    let columns = table.layout.as_ref().map_or(0, |layout| layout.units);
     check_file_shape(path, rows.len(), columns, true)?;
     let bits = rows.finish(columns).map_err(|problem| Error::file(path, problem))?;
-    let missing = cells_of(&missing.cells, bits.rows(), columns, |unit| unit..unit + 1);
-    let dataset = dataset(path, Values::Binary(bits), layout, (labels, weights))?;
+    let missing = table.missing_cells(columns, |unit| unit..unit + 1);
+    let dataset = table.dataset(path, Values::Binary(bits))?;
     let plus_minus = encoding.words(false)[0] == "-1";
     Ok(Some(Dataset { plus_minus, missing, ..dataset }))
-}
-
-/// The missing cells, (row, unit column of the table) each, as a matrix of units; `units`: those of a column.
-fn cells_of(
-    missing: &[(usize, usize)],
-    rows: usize,
-    columns: usize,
-    units: impl Fn(usize) -> Range<usize>,
-) -> Option<BitMatrix> {
-    let mut cells = (!missing.is_empty()).then(|| BitMatrix::zeros(rows, columns))?;
-    for &(row, column) in missing {
-        units(column).for_each(|unit| cells.set(row, unit, true));
-    }
-    Some(cells)
 }
 
 /// The same of a table whose cells hold grey levels.
@@ -71,17 +56,14 @@ pub(super) fn read_levels(
     input: &mut Input<'_>,
     options: &FileOptions,
 ) -> Result<Dataset> {
-    let mut table = Table::new(Units::Grey(Levels::new(options.white, None)), options);
-    table.fill(path, input)?;
-    let Table { layout, units, labels, weights, missing, rows, .. } = table;
-    let (Some(layout), Units::Grey(levels)) = (layout, units) else {
-        return Err(Error::file(path, "has no rows"));
-    };
+    let mut levels = Levels::new(options.white, None);
+    let mut table = Table::new(options);
+    table.fill(path, input, &mut Units::Grey(&mut levels))?;
+    let columns = table.layout(path)?.units;
     let (values, plus_minus) =
-        levels.finish(layout.units, false).map_err(|problem| Error::file(path, problem))?;
-    let missing = cells_of(&missing.cells, rows, layout.units, |unit| unit..unit + 1);
-    let dataset = dataset(path, values, Some(layout), (labels, weights))?;
-    Ok(Dataset { plus_minus, missing, ..dataset })
+        levels.finish(columns, false).map_err(|problem| Error::file(path, problem))?;
+    let missing = table.missing_cells(columns, |unit| unit..unit + 1);
+    Ok(Dataset { plus_minus, missing, ..table.dataset(path, values)? })
 }
 
 /// The same of a table of numbers, some of whose columns are real.
@@ -92,15 +74,13 @@ pub(super) fn read_numbers(
     variables: &Variables,
 ) -> Result<Dataset> {
     let grey = FileOptions { grey: true, ..options.clone() };
-    let mut table = Table::new(Units::Numbers(Vec::new()), &grey);
-    table.fill(path, input)?;
-    let Table { layout, units, labels, weights, missing, .. } = table;
-    let (Some(layout), Units::Numbers(cells)) = (layout, units) else {
-        return Err(Error::file(path, "has no rows"));
-    };
-    let name = file_name(path);
-    let numbers = Dataset::of_numbers(&name, layout.units, &cells, variables, &missing.cells)?;
-    let dataset = dataset(path, numbers.values, Some(layout), (labels, weights))?;
+    let mut cells = Vec::new();
+    let mut table = Table::new(&grey);
+    table.fill(path, input, &mut Units::Numbers(&mut cells))?;
+    let columns = table.layout(path)?.units;
+    let (name, missing) = (file_name(path), &table.missing.cells);
+    let numbers = Dataset::of_numbers(&name, columns, &cells, variables, missing)?;
+    let dataset = table.dataset(path, numbers.values)?;
     Ok(Dataset { missing: numbers.missing, reals: numbers.reals, ..dataset })
 }
 
@@ -110,56 +90,38 @@ pub(super) fn read_states(
     input: &mut Input<'_>,
     options: &FileOptions,
 ) -> Result<Dataset> {
-    let mut table = Table::new(Units::States(StateRows::new(options)), options);
-    table.fill(path, input)?;
-    let Table { mut layout, units, labels, weights, header, missing, .. } = table;
-    let (Units::States(rows), Some(found)) = (units, &mut layout) else {
-        return Err(Error::file(path, "has no rows"));
-    };
-    let unit = |column: usize| match found.roles[column] {
-        Role::Unit(unit) => Some((unit, header[column].as_slice())),
+    let mut rows = StateRows::new(options);
+    let mut table = Table::new(options);
+    table.fill(path, input, &mut Units::States(&mut rows))?;
+    let layout = table.layout(path)?;
+    let header = table.header.iter().flat_map(|record| Cells::of(record, table.separator));
+    let names = layout.roles.iter().zip(header).filter_map(|(role, name)| match role {
+        Role::Unit(unit) => Some((*unit, name)),
         _ => None,
-    };
-    if rows.know((0..header.len()).filter_map(unit)) {
+    });
+    if rows.know(names) {
         return Err(Error::file(
             path,
             "its first line looks like a row, not like the names of the columns: add a line of names on top",
         ));
     }
-    check_file_shape(path, rows.len(), found.units, true)?;
-    let found = rows.finish(found).map_err(|problem| Error::file(path, problem))?;
+    check_file_shape(path, rows.len(), layout.units, true)?;
+    let found = rows.finish(layout).map_err(|problem| Error::file(path, problem))?;
     let super::states::Units { bits, categories, reals } = found;
-    let missing =
-        cells_of(&missing.cells, bits.rows(), bits.columns(), |column| categories.range(column));
-    let dataset = dataset(path, Values::Binary(bits), layout, (labels, weights))?;
+    let missing = table.missing_cells(bits.columns(), |column| categories.range(column));
+    let dataset = table.dataset(path, Values::Binary(bits))?;
     Ok(Dataset { categories: Some(categories), titles: Vec::new(), missing, reals, ..dataset })
-}
-
-fn dataset(
-    path: &Path,
-    values: Values,
-    layout: Option<Layout>,
-    (labels, weights): (Labels, Vec<f64>),
-) -> Result<Dataset> {
-    let weighted = layout.as_ref().is_some_and(|layout| layout.roles.contains(&Role::Weight));
-    let titles = layout.as_ref().map_or_else(Vec::new, Layout::unit_titles);
-    let layout = layout.filter(|layout| layout.labelled);
-    let labels = layout.as_ref().map(|_| labels.finish());
-    let label_column = layout.and_then(|layout| layout.guessed_label());
-    let dataset = Dataset::new(file_name(path), values, labels, None)?;
-    let dataset = Dataset { label_column, titles, ..dataset };
-    if weighted { dataset.weighted(weights) } else { Ok(dataset) }
 }
 
 /// What tables with real columns hold.
 const NUMBERS: &str = "in a table of real numbers (data.variables) categories are columns of 0 and 1; data.variables = \"mixed\" (--set data.variables=mixed) takes columns of words as categories";
 
-/// The units of the rows read so far.
-enum Units {
-    Bits(GrowingRows, Encoding),
-    States(StateRows),
-    Grey(Levels),
-    Numbers(Vec<f64>),
+/// Where the units of the rows go.
+enum Units<'a> {
+    Bits(&'a mut GrowingRows, &'a mut Encoding),
+    States(&'a mut StateRows),
+    Grey(&'a mut Levels),
+    Numbers(&'a mut Vec<f64>),
 }
 
 /// The row that is read.
@@ -171,18 +133,16 @@ enum Row<'a> {
     Numbers(&'a mut [f64]),
 }
 
-/// The part of a table that was read so far.
+/// The part of a table that was read so far, beside its units.
 struct Table<'a> {
     options: &'a FileOptions,
     separator: Separator,
     /// Columns of each record, once the first was seen.
     columns: Option<usize>,
-    names: Vec<String>,
+    /// The line of names, if there is one.
+    header: Option<Vec<u8>>,
     /// Once the first record of data was seen.
     layout: Option<Layout>,
-    /// The cells of the units in the line of names.
-    header: Vec<Vec<u8>>,
-    units: Units,
     labels: Labels,
     weights: Vec<f64>,
     missing: Missing,
@@ -190,15 +150,13 @@ struct Table<'a> {
 }
 
 impl<'a> Table<'a> {
-    fn new(units: Units, options: &'a FileOptions) -> Self {
+    fn new(options: &'a FileOptions) -> Self {
         Self {
             options,
             separator: Separator::Comma,
             columns: None,
-            names: Vec::new(),
+            header: None,
             layout: None,
-            header: Vec::new(),
-            units,
             labels: Labels::default(),
             weights: Vec::new(),
             missing: Missing::default(),
@@ -207,7 +165,7 @@ impl<'a> Table<'a> {
     }
 
     /// Reads all records; false where a cell holds no bit and the table may have categories.
-    fn fill(&mut self, path: &Path, input: &mut Input<'_>) -> Result<bool> {
+    fn fill(&mut self, path: &Path, input: &mut Input<'_>, units: &mut Units<'_>) -> Result<bool> {
         let error = |problem: String| Error::file(path, problem);
         if matches!(input.head(), [0xff, 0xfe, ..] | [0xfe, 0xff, ..]) {
             return Err(error("is text in UTF-16: save it as UTF-8".into()));
@@ -228,7 +186,7 @@ impl<'a> Table<'a> {
                     // Some programs end lines with carriage returns alone.
                     let records = text.split(|&byte| byte == b'\r');
                     for record in records.filter(|record| is_record(record)) {
-                        if !self.add(record, number).map_err(error)? {
+                        if !self.add(record, number, units).map_err(error)? {
                             return Ok(false);
                         }
                     }
@@ -244,7 +202,7 @@ impl<'a> Table<'a> {
     }
 
     /// Adds a record; false where a cell holds no bit and the table may have categories.
-    fn add(&mut self, record: &[u8], line: usize) -> Checked<bool> {
+    fn add(&mut self, record: &[u8], line: usize, units: &mut Units<'_>) -> Checked<bool> {
         let at = |problem: &str| format!("line {line}{problem}");
         let mut cells = Cells::of(record, self.separator);
         let (count, last) =
@@ -260,7 +218,7 @@ impl<'a> Table<'a> {
         }
         let first = self.columns.is_none();
         let expected = *self.columns.get_or_insert(count);
-        if count == expected + 1 && self.layout.is_none() && !self.names.is_empty() {
+        if count == expected + 1 && self.layout.is_none() && self.header.is_some() {
             let separator = self.separator.name();
             return Err(at(&match last.is_empty() {
                 true => format!(
@@ -279,20 +237,19 @@ impl<'a> Table<'a> {
             return Err(at(&format!(" has more than {MAX_COLUMNS} columns")));
         }
         if first && is_header(record, self.separator, self.options.grey) {
-            self.names = names(record, self.separator);
-            self.header = Cells::of(record, self.separator).map(<[u8]>::to_vec).collect();
+            self.header = Some(record.to_vec());
             return Ok(true);
         }
         let layout = match &mut self.layout {
             Some(layout) => layout,
             none => {
-                let names = std::mem::take(&mut self.names);
-                none.insert(Layout::new(names, count, self.options)?)
+                let names = self.header.as_ref().map(|record| names(record, self.separator));
+                none.insert(Layout::new(names.unwrap_or_default(), count, self.options)?)
             }
         };
         // Files beside a table of bits, whose number of columns is given, are tables of bits.
         let only_bits = self.options.columns.is_some() && !self.options.grey;
-        let mut row = match &mut self.units {
+        let mut row = match units {
             Units::Bits(rows, encoding) => {
                 rows.push(layout.units).map(|words| Row::Bits(words, encoding))
             }
@@ -339,5 +296,39 @@ impl<'a> Table<'a> {
         }
         self.rows += 1;
         Ok(true)
+    }
+
+    /// How its columns are used.
+    fn layout(&self, path: &Path) -> Result<&Layout> {
+        self.layout.as_ref().ok_or_else(|| Error::file(path, "has no rows"))
+    }
+
+    /// The missing cells as a matrix of so many columns, if there are any; `units`: the columns of a unit column of the table.
+    fn missing_cells(
+        &self,
+        columns: usize,
+        units: impl Fn(usize) -> Range<usize>,
+    ) -> Option<BitMatrix> {
+        let missing = &self.missing.cells;
+        let mut cells = (!missing.is_empty()).then(|| BitMatrix::zeros(self.rows, columns))?;
+        for &(row, column) in missing {
+            units(column).for_each(|unit| cells.set(row, unit, true));
+        }
+        Some(cells)
+    }
+
+    /// The rows as a data set with these values.
+    fn dataset(self, path: &Path, values: Values) -> Result<Dataset> {
+        let Self { labels, weights, layout: Some(layout), .. } = self else {
+            return Err(Error::file(path, "has no rows"));
+        };
+        let labels = layout.roles.contains(&Role::Label).then(|| labels.finish());
+        let dataset = Dataset::new(file_name(path), values, labels, None)?;
+        let (label_column, titles) = (layout.guessed_label(), layout.unit_titles());
+        let dataset = Dataset { label_column, titles, ..dataset };
+        match layout.roles.contains(&Role::Weight) {
+            true => dataset.weighted(weights),
+            false => Ok(dataset),
+        }
     }
 }

@@ -15,20 +15,16 @@ pub(super) const MISSING: [&str; 6] = ["na", "n/a", "nan", "null", "?", "-"];
 /// Line and column, both from 1.
 type Place = (usize, usize);
 
-/// Content of a cell.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Written {
-    Zero,
-    One,
-    MinusOne,
-    False,
-    True,
-}
+/// A cell that holds a bit: which of [`RIVALS`] it is, its text, and whether the unit is on.
+type Written = (usize, &'static str, bool);
+
+/// What 0, -1, words and 1 do not go with; 1 goes with 0 and with -1.
+const RIVALS: [&[usize]; 4] = [&[1, 2], &[0, 2], &[0, 1, 3], &[2]];
 
 /// The encodings found in a table, each with its first place.
 #[derive(Default)]
 pub(super) struct Encoding {
-    /// 0, -1, a word, 1.
+    /// In the order of [`RIVALS`].
     first: [Option<(Place, &'static str)>; 4],
 }
 
@@ -38,22 +34,10 @@ impl Encoding {
     /// # Errors
     /// Cells that are neither of two values, or that belong to another encoding than those before.
     pub fn bit(&mut self, cell: &[u8], place: Place) -> Checked<bool> {
-        let written = match cell {
-            b"0" => Written::Zero,
-            b"1" => Written::One,
-            cell => written(cell).ok_or_else(|| refused(cell))?,
-        };
-        let (class, rivals, text): (usize, &[usize], _) = match written {
-            Written::Zero => (0, &[1, 2], "0"),
-            Written::MinusOne => (1, &[0, 2], "-1"),
-            Written::False => (2, &[0, 1, 3], "false"),
-            Written::True => (2, &[0, 1, 3], "true"),
-            // 1 goes with 0 and with -1.
-            Written::One => (3, &[2], "1"),
-        };
+        let (class, text, on) = written(cell).ok_or_else(|| refused(cell))?;
         if self.first[class].is_none() {
             if let Some(((line, column), rival)) =
-                rivals.iter().find_map(|&rival| self.first[rival])
+                RIVALS[class].iter().find_map(|&rival| self.first[rival])
             {
                 return Err(format!(
                     "{text} here, but {rival} in line {line}, column {column}: one of 0/1, -1/+1, true/false throughout is wanted"
@@ -61,7 +45,7 @@ impl Encoding {
             }
             self.first[class] = Some((place, text));
         }
-        Ok(matches!(written, Written::One | Written::True))
+        Ok(on)
     }
 
     /// How the values found so far write 0 and 1; `minus`: 1 alone goes with -1, as in other columns.
@@ -76,15 +60,18 @@ impl Encoding {
 }
 
 fn written(cell: &[u8]) -> Option<Written> {
-    if cell.eq_ignore_ascii_case(b"true") {
-        return Some(Written::True);
-    } else if cell.eq_ignore_ascii_case(b"false") {
-        return Some(Written::False);
-    }
-    match number(cell)? {
-        0.0 => Some(Written::Zero),
-        1.0 => Some(Written::One),
-        -1.0 => Some(Written::MinusOne),
+    let value = match cell {
+        // Nearly all cells: no number is parsed.
+        b"0" => 0.0,
+        b"1" => 1.0,
+        word if word.eq_ignore_ascii_case(b"true") => return Some((2, "true", true)),
+        word if word.eq_ignore_ascii_case(b"false") => return Some((2, "false", false)),
+        other => number(other)?,
+    };
+    match value {
+        0.0 => Some((0, "0", false)),
+        -1.0 => Some((1, "-1", false)),
+        1.0 => Some((3, "1", true)),
         _ => None,
     }
 }
@@ -141,7 +128,7 @@ pub(super) fn is_missing(cell: &[u8]) -> bool {
 
 /// Whether a cell is there and holds no bit.
 pub(super) fn is_category(cell: &[u8]) -> bool {
-    !matches!(cell, b"0" | b"1") && !is_missing(cell) && written(cell).is_none()
+    written(cell).is_none() && !is_missing(cell)
 }
 
 /// The beginning of a cell, for messages.

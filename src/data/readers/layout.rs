@@ -33,9 +33,7 @@ pub(super) struct Layout {
     pub roles: Vec<Role>,
     /// Number of units.
     pub units: usize,
-    /// Whether there is a label.
-    pub labelled: bool,
-    /// Whether that was inferred from its name.
+    /// Whether the column of labels, if there is one, was inferred from its name.
     guessed: bool,
     names: Vec<String>,
 }
@@ -71,8 +69,7 @@ impl Layout {
         let mut layout = Self {
             roles: vec![Role::Unused; count],
             units: 0,
-            labelled: false,
-            guessed: false,
+            guessed: options.label.is_none(),
             names,
         };
         let known: Vec<Column> = options.titles.iter().cloned().map(Column::Text).collect();
@@ -89,8 +86,6 @@ impl Layout {
         };
         if let Some(column) = label {
             layout.roles[column] = Role::Label;
-            layout.labelled = true;
-            layout.guessed = options.label.is_none();
         }
         if let Some(column) = &options.weights {
             let column = layout.one(column)?;
@@ -151,13 +146,18 @@ impl Layout {
         if !(1..=LONGEST_NAMES).contains(&length) {
             return Vec::new();
         }
-        let mut titles = vec![String::new(); self.units];
+        self.unit_columns().into_iter().map(|column| self.title(column)).collect()
+    }
+
+    /// The columns of the units, in the order of these.
+    pub fn unit_columns(&self) -> Vec<usize> {
+        let mut columns = vec![0; self.units];
         for (column, role) in self.roles.iter().enumerate() {
             if let Role::Unit(unit) = role {
-                titles[*unit] = self.title(column);
+                columns[*unit] = column;
             }
         }
-        titles
+        columns
     }
 
     /// The column of labels, if none was given.

@@ -43,12 +43,8 @@ pub(super) fn matrix(
     };
     let header = joined.as_ref().unwrap_or(header);
     if let (Some(variables), &[rows, columns]) = (&options.reals, &header.shape[..]) {
-        let mut cells = Vec::new();
-        let found = header.values(input, |value| {
-            cells.push(value);
-            Ok(())
-        })?;
-        found.map_err(|problem| Error::file(path, problem))?;
+        let found = header.numbers(input)?;
+        let mut cells = found.map_err(|problem| Error::file(path, problem))?;
         if header.fortran_order {
             cells = (0..rows * columns).map(|i| cells[i % columns * rows + i / columns]).collect();
         }

@@ -79,32 +79,26 @@ impl NpyHeader {
     /// Reads the header from the beginning of a stream.
     pub fn read(input: &mut Input<'_>) -> crate::Result<Result<Self, String>> {
         // First up to the length, then as many bytes as it says.
-        let mut bytes = input.take(MAGIC_LENGTH as u64 + 2)?;
-        let length_bytes = if bytes.get(MAGIC_LENGTH) == Some(&1) { 2 } else { 4 };
+        let start = input.take(MAGIC_LENGTH as u64 + 2)?;
+        let version = start.get(MAGIC_LENGTH).copied();
+        let length_bytes = if version == Some(1) { 2 } else { 4 };
         let length = input.take(length_bytes)?;
         let claimed = length.iter().rev().fold(0, |value, &byte| value << 8 | u64::from(byte));
         if claimed > LONGEST {
             return Ok(Err(format!("npy header of {claimed} bytes, {LONGEST} are allowed")));
         }
-        bytes.extend(length);
-        bytes.extend(input.take(claimed)?);
-        Ok(Self::parse(&bytes))
+        let header = input.take(claimed)?;
+        let whole = length.len() as u64 == length_bytes && header.len() as u64 == claimed;
+        Ok(match version {
+            Some(1..=3) if whole => Self::parse(&header),
+            Some(1..=3) | None => Err("ends inside the npy header".into()),
+            Some(version) => Err(format!("npy format version {version}, expected 1, 2 or 3")),
+        })
     }
 
-    /// Parses the header, or returns the problem.
-    pub fn parse(bytes: &[u8]) -> Result<Self, String> {
-        let truncated = || "ends inside the npy header".to_string();
-        let length_bytes = match bytes.get(MAGIC_LENGTH).ok_or_else(truncated)? {
-            1 => 2,
-            2 | 3 => 4,
-            version => return Err(format!("npy format version {version}, expected 1, 2 or 3")),
-        };
-        let start = MAGIC_LENGTH + 2 + length_bytes;
-        let length = bytes.get(MAGIC_LENGTH + 2..start).ok_or_else(truncated)?;
-        let length = length.iter().rev().fold(0, |value, &byte| value << 8 | usize::from(byte));
-        let header = bytes.get(start..start + length).ok_or_else(truncated)?;
+    /// Parses the text of the header, or returns the problem.
+    fn parse(header: &[u8]) -> Result<Self, String> {
         let header = std::str::from_utf8(header).map_err(|_| "npy header is not text")?;
-
         let field =
             |key| value_of(header, key).ok_or_else(|| format!("npy header has no field `{key}`"));
         let descr = field("descr")?;
@@ -177,6 +171,16 @@ impl NpyHeader {
             )));
         }
         Ok(problem.map_or(Ok(()), Err))
+    }
+
+    /// All values that follow, in the order of the file.
+    pub fn numbers(&self, input: &mut Input<'_>) -> crate::Result<Result<Vec<f64>, String>> {
+        let mut numbers = Vec::new();
+        let found = self.values(input, |value| {
+            numbers.push(value);
+            Ok(())
+        })?;
+        Ok(found.map(|()| numbers))
     }
 
     /// Bytes of data of the shape.

@@ -8,12 +8,12 @@ use super::FileOptions;
 use super::cells::unescaped;
 use super::encoding::{Encoding, number, shown};
 use super::labels::LONGEST;
-use super::layout::{Layout, Role};
+use super::layout::Layout;
 use crate::data::limits::{Checked, check_shape};
 use crate::data::numbers::furthest;
 use crate::data::{Categories, Category};
 use crate::engine::BitMatrix;
-use crate::memory::check_memory;
+use crate::memory::{make_room, reserve};
 use crate::units::Variables;
 
 /// Most states of a column of text, and of a column of integers, which are counts or measurements if they are more.
@@ -106,20 +106,15 @@ impl StateRows {
         self.columns.resize_with(columns.max(self.columns.len()), Column::default);
         self.rows += 1;
         let all = self.codes.len() + columns;
-        if self.codes.len() + columns > self.codes.capacity() {
-            let more = self.codes.len().max(1024 * columns);
-            if more > MANY {
-                let bytes = if self.numbers.is_some() { 10.0 } else { 2.0 };
-                check_memory(bytes * more as f64, "the cells of the rows to come")?;
-            }
-            let problem = |_| "does not fit into the memory that is free".to_string();
-            self.codes.try_reserve_exact(more).map_err(problem)?;
-            if let Some(numbers) = &mut self.numbers {
-                numbers.try_reserve_exact(more).map_err(problem)?;
-            }
-        }
+        let bytes = if self.numbers.is_some() { 10.0 } else { 2.0 };
+        let growth = (columns, 1024 * columns);
+        make_room(&mut self.codes, growth, (MANY, bytes, "the cells of the rows to come"))?;
         self.codes.resize(all, 0);
-        self.numbers.iter_mut().for_each(|numbers| numbers.resize(all, f64::NAN));
+        if let Some(numbers) = &mut self.numbers {
+            let more = self.codes.capacity() - numbers.len();
+            reserve(numbers, more)?;
+            numbers.resize(all, f64::NAN);
+        }
         Ok(())
     }
 
@@ -189,12 +184,9 @@ impl StateRows {
 
     /// The rows as one-hot units and real numbers.
     pub fn finish(self, layout: &Layout) -> Checked<Units> {
-        let mut names = vec![(String::new(), String::new()); self.columns.len()];
-        for (column, role) in layout.roles.iter().enumerate() {
-            if let Role::Unit(unit) = role {
-                names[*unit] = (layout.title(column), layout.name(column));
-            }
-        }
+        let columns = layout.unit_columns().into_iter();
+        let names: Vec<_> =
+            columns.map(|column| (layout.title(column), layout.name(column))).collect();
         let categories = match &self.given {
             Some(given) => given.clone(),
             None => {

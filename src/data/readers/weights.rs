@@ -16,16 +16,11 @@ use crate::error::{Error, Result};
 pub(in crate::data) fn read_weights(path: &Path) -> Result<Vec<f64>> {
     let mut input = Input::open(path)?;
     let error = |problem: String| Error::file(path, problem);
-    let mut weights = Vec::new();
     if input.head().starts_with(MAGIC) {
         let header = NpyHeader::read(&mut input)?.map_err(error)?;
-        let found = header.values(&mut input, |value| {
-            weights.push(value);
-            Ok(())
-        })?;
-        return found.map(|()| weights).map_err(error);
+        return header.numbers(&mut input)?.map_err(error);
     }
-    let (mut line, mut number) = (Vec::new(), 1);
+    let (mut weights, mut line, mut number) = (Vec::new(), Vec::new(), 1);
     while input.line(&mut line, number)? {
         if is_record(&line) {
             let found = weight(line.trim_ascii());
