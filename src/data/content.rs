@@ -1,18 +1,8 @@
-//! The bytes of a file, decompressed where needed, within a limit.
+//! Checksums of contents, and names of files.
 
-use std::io::Read;
 use std::path::Path;
 
 use sha2::{Digest, Sha256};
-
-use super::input::Input;
-use crate::error::Result;
-
-/// All of `content`, decompressed; `None` if it is larger than `limit` bytes. `path` is for messages.
-pub(super) fn read_limited(path: &Path, content: impl Read, limit: u64) -> Result<Option<Vec<u8>>> {
-    let bytes = Input::of(path, content)?.take(limit.saturating_add(1))?;
-    Ok((bytes.len() as u64 <= limit).then_some(bytes))
-}
 
 /// SHA-256 in hexadecimal.
 pub(crate) fn sha256_hex<'a>(parts: impl IntoIterator<Item = &'a [u8]>) -> String {

@@ -11,7 +11,7 @@ use crate::error::{Error, Result};
 use crate::units::Variables;
 
 /// Rows of visible units. Serialised without its cells and their names.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Dataset {
     /// Its name: a file name, or the name of a generator.
     pub name: String,
@@ -144,21 +144,7 @@ impl Dataset {
                 "images of {height} x {width} pixels, but rows of {columns} columns"
             )));
         }
-        let (label_column, weights, categories, missing, reals) = (None, None, None, None, None);
-        let plus_minus = false;
-        Ok(Self {
-            name,
-            values,
-            labels,
-            label_column,
-            weights,
-            image,
-            plus_minus,
-            categories,
-            titles: Vec::new(),
-            missing,
-            reals,
-        })
+        Ok(Self { name, values, labels, image, ..Self::default() })
     }
 
     /// The same with a weight for each row.
@@ -196,28 +182,20 @@ impl Dataset {
                 Values::Intensity(Intensities { columns: intensities.columns, levels })
             }
         };
-        let labels =
-            self.labels.as_ref().map(|labels| rows.iter().map(|&row| labels[row]).collect());
-        let (name, label_column) = (self.name.clone(), self.label_column.clone());
+        let labels = |all: &Vec<i64>| rows.iter().map(|&row| all[row]).collect();
         let weights = |all: &Vec<f64>| rows.iter().map(|&row| all[row]).collect();
-        let weights = self.weights.as_ref().map(weights);
-        let categories = self.categories.clone();
-        let missing = self.missing.as_ref().map(|cells| cells.select(rows.iter().copied()));
-        let Self { image, plus_minus, .. } = *self;
-        let titles = self.titles.clone();
-        let reals = self.reals.clone();
         Self {
-            name,
+            name: self.name.clone(),
             values,
-            labels,
-            label_column,
-            weights,
-            image,
-            plus_minus,
-            categories,
-            titles,
-            missing,
-            reals,
+            labels: self.labels.as_ref().map(labels),
+            label_column: self.label_column.clone(),
+            weights: self.weights.as_ref().map(weights),
+            image: self.image,
+            plus_minus: self.plus_minus,
+            categories: self.categories.clone(),
+            titles: self.titles.clone(),
+            missing: self.missing.as_ref().map(|cells| cells.select(rows.iter().copied())),
+            reals: self.reals.clone(),
         }
     }
 }

@@ -121,16 +121,12 @@ pub fn describe(dataset: &Dataset) -> Description {
 
 /// See [`Description::sha256`].
 pub fn checksum(dataset: &Dataset) -> String {
-    let kind = match &dataset.values {
-        Values::Binary(_) => "binary",
-        Values::Intensity(_) => "intensity",
-    };
-    let head = format!("{kind} {} {}\n", dataset.rows(), dataset.columns());
+    let head = |kind| format!("{kind} {} {}\n", dataset.rows(), dataset.columns());
     match &dataset.values {
-        Values::Intensity(grey) => sha256_hex([head.as_bytes(), grey.levels()]),
+        Values::Intensity(grey) => sha256_hex([head("intensity").as_bytes(), grey.levels()]),
         Values::Binary(bits) => {
             let mut hasher = Sha256::new();
-            hasher.update(head.as_bytes());
+            hasher.update(head("binary").as_bytes());
             let mut cells = vec![0; bits.columns()];
             for row in 0..bits.rows() {
                 cells.fill(0);

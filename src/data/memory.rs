@@ -19,29 +19,12 @@ pub trait Rows {
 /// Name of data sets from memory.
 const NAME: &str = "memory";
 
-/// A number that can be a cell.
-pub trait Cell: Copy {
-    /// The number.
-    fn value(self) -> f64;
-}
-
-macro_rules! cells {
-    ($($number:ty),*) => {
-        $(impl Cell for $number {
-            fn value(self) -> f64 {
-                f64::from(self)
-            }
-        })*
-    };
-}
-cells!(bool, u8, i8, i32, f32, f64);
-
 impl Dataset {
     /// A data set of these rows, one slice a row.
     ///
     /// # Errors
     /// See [`Rows::dataset`].
-    pub fn from_rows<T: Cell, R: AsRef<[T]>>(rows: &[R]) -> Result<Self> {
+    pub fn from_rows<T: Copy + Into<f64>, R: AsRef<[T]>>(rows: &[R]) -> Result<Self> {
         let columns = rows.first().map_or(0, |row| row.as_ref().len());
         if let Some(row) = rows.iter().position(|row| row.as_ref().len() != columns) {
             let found = rows[row].as_ref().len();
@@ -49,7 +32,7 @@ impl Dataset {
                 "row {row} has {found} cells, the first one {columns}"
             )));
         }
-        from_cells(columns, rows.iter().flat_map(|row| row.as_ref()).map(|cell| cell.value()))
+        from_cells(columns, rows.iter().flat_map(|row| row.as_ref()).map(|&cell| cell.into()))
     }
 }
 
@@ -80,32 +63,21 @@ impl Rows for BitMatrix {
     }
 }
 
-impl<R: RowOf + AsRef<[R::Cell]>> Rows for Vec<R> {
+impl<T: Copy + Into<f64>> Rows for Vec<Vec<T>> {
     fn dataset(&self) -> Result<Dataset> {
-        Dataset::from_rows::<R::Cell, R>(self)
+        Dataset::from_rows(self)
     }
 }
 
-/// A row whose cells are of one type.
-pub trait RowOf {
-    /// The type.
-    type Cell: Cell;
-}
-
-impl<T: Cell> RowOf for Vec<T> {
-    type Cell = T;
-}
-
-impl<T: Cell, const M: usize> RowOf for [T; M] {
-    type Cell = T;
-}
-
-impl<S: Data> Rows for ArrayBase<S, Ix2>
-where
-    S::Elem: Cell,
-{
+impl<T: Copy + Into<f64>, const M: usize> Rows for Vec<[T; M]> {
     fn dataset(&self) -> Result<Dataset> {
-        from_cells(self.ncols(), self.iter().map(|cell| cell.value()))
+        Dataset::from_rows(self)
+    }
+}
+
+impl<S: Data<Elem: Copy + Into<f64>>> Rows for ArrayBase<S, Ix2> {
+    fn dataset(&self) -> Result<Dataset> {
+        from_cells(self.ncols(), self.iter().map(|&cell| cell.into()))
     }
 }
 

@@ -5,7 +5,6 @@ use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 
 use rand::seq::SliceRandom;
-use serde::{Deserialize, Serialize};
 
 use super::limits::check_room;
 use super::readers::{Part, array_of, has_part, read_weights};
@@ -21,8 +20,7 @@ const DNA_COLUMNS: usize = 180;
 const DNA_LABELS: RangeInclusive<i64> = 1..=3;
 
 /// How to split off parts that the source does not have.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, default)]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct SplitOptions {
     /// Fraction of the training rows that becomes the validation set; 0 for none.
     pub validation_fraction: f64,

@@ -2,14 +2,15 @@
 
 use std::str::FromStr;
 
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use toml::Value;
 
-use crate::keys::{Described, Takes};
+use crate::keys::{Described, Takes, described};
 
 /// A column of a table.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(try_from = "Value", into = "Value")]
+#[serde(try_from = "Value", untagged)]
 pub enum Column {
     /// By its number, from 1.
     Number(usize),
@@ -19,7 +20,7 @@ pub enum Column {
 
 /// The columns of a data file: how many, or which.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(try_from = "Value", into = "Value")]
+#[serde(try_from = "Value", untagged)]
 pub enum Columns {
     /// All, and so many: LIBSVM text does not show the number if the last columns can be all zero.
     Count(usize),
@@ -29,7 +30,7 @@ pub enum Columns {
 
 /// What separates the columns of a table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(try_from = "String", into = "String")]
+#[serde(try_from = "String", rename_all = "lowercase")]
 pub enum Separator {
     /// `,`
     Comma,
@@ -41,27 +42,24 @@ pub enum Separator {
     Space,
 }
 
-impl Described for Column {
-    fn takes() -> Takes {
-        let right = |value: &Value| Self::try_from(value.clone()).is_ok();
-        Takes::Other { wanted: "the name of a column or its number from 1", right }
-    }
+/// Whether a value of a configuration is one of this type.
+fn reads<T: DeserializeOwned>(value: &Value) -> bool {
+    value.clone().try_into::<T>().is_ok()
 }
 
-impl Described for Columns {
-    fn takes() -> Takes {
-        let right = |value: &Value| Self::try_from(value.clone()).is_ok();
-        let wanted = "the number of columns, or a list of their names and numbers";
-        Takes::Other { wanted, right }
-    }
-}
-
-impl Described for Separator {
-    fn takes() -> Takes {
-        let wanted = "one of \"comma\", \"semicolon\", \"tab\", \"space\"";
-        let right = |value: &Value| value.as_str().is_some_and(|text| text.parse::<Self>().is_ok());
-        Takes::Other { wanted, right }
-    }
+described! {
+    Column: Takes::Other {
+        wanted: "the name of a column or its number from 1",
+        right: reads::<Self>,
+    },
+    Columns: Takes::Other {
+        wanted: "the number of columns, or a list of their names and numbers",
+        right: reads::<Self>,
+    },
+    Separator: Takes::Other {
+        wanted: "one of \"comma\", \"semicolon\", \"tab\", \"space\"",
+        right: reads::<Self>,
+    },
 }
 
 impl Separator {
@@ -102,12 +100,6 @@ impl TryFrom<String> for Separator {
     }
 }
 
-impl From<Separator> for String {
-    fn from(separator: Separator) -> Self {
-        separator.name().into()
-    }
-}
-
 impl FromStr for Column {
     type Err = String;
 
@@ -129,15 +121,6 @@ impl TryFrom<Value> for Column {
             other => {
                 Err(format!("`{other}` is neither the name of a column nor its number from 1 on"))
             }
-        }
-    }
-}
-
-impl From<Column> for Value {
-    fn from(column: Column) -> Self {
-        match column {
-            Column::Number(number) => Self::Integer(number as i64),
-            Column::Text(text) => Self::String(text),
         }
     }
 }
@@ -169,15 +152,6 @@ impl TryFrom<Value> for Columns {
             other => Err(format!(
                 "columns = {other}: the number of columns is wanted, or which ones, as in [\"a\", 3, \"5-9\"]"
             )),
-        }
-    }
-}
-
-impl From<Columns> for Value {
-    fn from(columns: Columns) -> Self {
-        match columns {
-            Columns::Count(count) => Self::Integer(count as i64),
-            Columns::Chosen(columns) => Self::Array(columns.into_iter().map(Value::from).collect()),
         }
     }
 }

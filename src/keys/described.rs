@@ -16,6 +16,7 @@ pub trait Described {
     }
 }
 
+/// Types of a value and what each of them takes.
 macro_rules! described {
     ($($type:ty: $takes:expr,)*) => {
         $(impl Described for $type {
@@ -25,6 +26,8 @@ macro_rules! described {
         })*
     };
 }
+
+pub(crate) use described;
 
 described! {
     u64: Takes::Whole { least: 0, most: i64::MAX as u64 },

@@ -8,6 +8,7 @@ mod macros;
 mod takes;
 
 pub use automatic::Automatic;
+pub(crate) use described::described;
 pub use described::{Described, Variant, choice_below, choice_takes};
 pub use key::{Key, LeftOut};
 pub(crate) use macros::{choice, doc_of, section};

@@ -3,8 +3,7 @@
 use std::io::Read;
 use std::path::Path;
 
-use crate::data::content::{read_limited, sha256_hex};
-use crate::data::{FileOptions, read_bytes};
+use crate::data::{FileOptions, Input, read_bytes, sha256_hex};
 use crate::error::{Error, Result};
 
 /// Required content after decompression.
@@ -39,9 +38,11 @@ impl Check<'_> {
         content: impl Read,
         bytes: u64,
     ) -> Result<Option<String>> {
-        let content = match read_limited(path, content, bytes.saturating_add(bytes / 8)) {
-            Ok(Some(content)) => content,
-            Ok(None) => {
+        let limit = bytes.saturating_add(bytes / 8);
+        let input = Input::of(path, content);
+        let content = match input.and_then(|mut input| input.take(limit.saturating_add(1))) {
+            Ok(content) if content.len() as u64 <= limit => content,
+            Ok(_) => {
                 return Ok(Some(format!("content is larger than the {bytes} bytes expected")));
             }
             Err(Error::File { problem, .. }) => return Ok(Some(problem)),

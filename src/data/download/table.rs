@@ -34,34 +34,26 @@ pub const REMOTE_SETS: &[RemoteSet<'static>] = &[
             "https://storage.googleapis.com/cvdf-datasets/mnist/",
         ],
         files: &[
-            RemoteFile {
-                name: "train-images-idx3-ubyte.gz",
-                bytes: 47_040_016,
-                check: Check::Sha256(
-                    "ba891046e6505d7aadcbbe25680a0738ad16aec93bde7f9b65e87a2fc25776db",
-                ),
-            },
-            RemoteFile {
-                name: "train-labels-idx1-ubyte.gz",
-                bytes: 60_008,
-                check: Check::Sha256(
-                    "65a50cbbf4e906d70832878ad85ccda5333a97f0f4c3dd2ef09a8a9eef7101c5",
-                ),
-            },
-            RemoteFile {
-                name: "t10k-images-idx3-ubyte.gz",
-                bytes: 7_840_016,
-                check: Check::Sha256(
-                    "0fa7898d509279e482958e8ce81c8e77db3f2f8254e26661ceb7762c4d494ce7",
-                ),
-            },
-            RemoteFile {
-                name: "t10k-labels-idx1-ubyte.gz",
-                bytes: 10_008,
-                check: Check::Sha256(
-                    "ff7bcfd416de33731a308c3f266cc351222c34898ecbeaf847f06e48f7ec33f2",
-                ),
-            },
+            summed(
+                "train-images-idx3-ubyte.gz",
+                47_040_016,
+                "ba891046e6505d7aadcbbe25680a0738ad16aec93bde7f9b65e87a2fc25776db",
+            ),
+            summed(
+                "train-labels-idx1-ubyte.gz",
+                60_008,
+                "65a50cbbf4e906d70832878ad85ccda5333a97f0f4c3dd2ef09a8a9eef7101c5",
+            ),
+            summed(
+                "t10k-images-idx3-ubyte.gz",
+                7_840_016,
+                "0fa7898d509279e482958e8ce81c8e77db3f2f8254e26661ceb7762c4d494ce7",
+            ),
+            summed(
+                "t10k-labels-idx1-ubyte.gz",
+                10_008,
+                "ff7bcfd416de33731a308c3f266cc351222c34898ecbeaf847f06e48f7ec33f2",
+            ),
         ],
     },
     RemoteSet {
@@ -71,20 +63,16 @@ pub const REMOTE_SETS: &[RemoteSet<'static>] = &[
         // dna.scale.val in that copy are dna.scale less dna.scale.tr, in an order that was derived: the official file
         // may hold the same rows in another order, so its check does not look at the order.
         files: &[
-            RemoteFile {
-                name: "dna.scale",
-                bytes: 499_248,
-                check: Check::Sha256(
-                    "03d39477c5e48415e9cd18e006efc8f7a3b5c3deaee8289a72511c35070e3cfe",
-                ),
-            },
-            RemoteFile {
-                name: "dna.scale.tr",
-                bytes: 349_928,
-                check: Check::Sha256(
-                    "101d8f3dc2b4da34263a9dd35694a3896df5830de16650f1307dfa4e0c47976c",
-                ),
-            },
+            summed(
+                "dna.scale",
+                499_248,
+                "03d39477c5e48415e9cd18e006efc8f7a3b5c3deaee8289a72511c35070e3cfe",
+            ),
+            summed(
+                "dna.scale.tr",
+                349_928,
+                "101d8f3dc2b4da34263a9dd35694a3896df5830de16650f1307dfa4e0c47976c",
+            ),
             RemoteFile {
                 name: "dna.scale.val",
                 bytes: 149_320,
@@ -92,13 +80,11 @@ pub const REMOTE_SETS: &[RemoteSet<'static>] = &[
                     "6a759b01c58e2651f931a996838cb62cf07c22c3d873cf16e3856fa37305cd40",
                 ),
             },
-            RemoteFile {
-                name: "dna.scale.t",
-                bytes: 293_744,
-                check: Check::Sha256(
-                    "d2eeed170e4e38ae2aba6aa4cd27a8ca4ecceb01a7751e8e509bb4e1a6bcef39",
-                ),
-            },
+            summed(
+                "dna.scale.t",
+                293_744,
+                "d2eeed170e4e38ae2aba6aa4cd27a8ca4ecceb01a7751e8e509bb4e1a6bcef39",
+            ),
         ],
     },
     // Larochelle and Murray 2011 made their sets from these files. No copy was available for checksums.
@@ -119,6 +105,11 @@ pub const REMOTE_SETS: &[RemoteSet<'static>] = &[
 const MULTICLASS: &[&str] =
     &["https://www.csie.ntu.edu.tw/~cjlin/libsvmtools/datasets/multiclass/"];
 const BINARY: &[&str] = &["https://www.csie.ntu.edu.tw/~cjlin/libsvmtools/datasets/binary/"];
+
+/// A file whose SHA-256 is known.
+const fn summed<'a>(name: &'a str, bytes: u64, sha256: &'a str) -> RemoteFile<'a> {
+    RemoteFile { name, bytes, check: Check::Sha256(sha256) }
+}
 
 /// A file of which rows and columns alone are known; a row takes up to 8 bytes a one (`126:1 ` and the like), and no more than half of
 /// the columns are ones.
