@@ -19,7 +19,7 @@ use std::fmt;
 use serde::Serialize;
 
 use crate::engine::BitMatrix;
-use crate::units::Variables;
+use crate::units::{Variables, counted};
 
 /// Fewest meetings expected of independent columns that never meet.
 const EXPECTED: f64 = 20.0;
@@ -85,14 +85,12 @@ impl fmt::Display for Grouping {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let bits = match self.bits {
             0 => String::new(),
-            1 => " and 1 bit".into(),
-            bits => format!(" and {bits} bits"),
+            bits => format!(" and {}", counted(bits, "bit")),
         };
         write!(
             f,
-            "{} categorical variable{}{bits} ({}): independent sites have {:.2} nats a row with them, {:.2} as bits",
-            self.categorical,
-            if self.categorical == 1 { "" } else { "s" },
+            "{}{bits} ({}): independent sites have {:.2} nats a row with them, {:.2} as bits",
+            counted(self.categorical, "categorical variable"),
             self.variables,
             self.independent,
             self.independent_bits

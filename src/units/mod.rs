@@ -18,5 +18,6 @@ mod variables;
 
 pub use real::Real;
 pub(crate) use real::square_biases;
+pub(crate) use text::counted;
 pub use variable::Variable;
 pub use variables::Variables;

@@ -13,6 +13,11 @@ const REAL: &str = "real";
 /// The name of units that are -1 and +1.
 const PLUS_MINUS: &str = "plus-minus";
 
+/// "1 bit", "2 bits".
+pub(crate) fn counted(count: usize, what: &str) -> String {
+    format!("{count} {what}{}", if count == 1 { "" } else { "s" })
+}
+
 impl fmt::Display for Variables {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.plus_minus {
@@ -43,7 +48,7 @@ impl Variables {
             (bits, "bit"),
         ];
         let there = kinds.into_iter().filter(|(count, _)| *count > 0);
-        let words = there.map(|(n, kind)| format!("{n} {kind}{}", if n == 1 { "" } else { "s" }));
+        let words = there.map(|(count, kind)| counted(count, kind));
         words.collect::<Vec<_>>().join(", ")
     }
 }

@@ -4,6 +4,7 @@ use rayon::prelude::*;
 
 use super::{Density, PSEUDO_COUNT};
 use crate::engine::BitMatrix;
+use crate::numerics::Table;
 use crate::units::{Variable, Variables};
 
 /// p(v) = prod_i p(v_i | v_parent(i)), i over variables.
@@ -11,24 +12,9 @@ pub(super) struct ChowLiu {
     variables: Vec<Variable>,
     /// The parent of each variable; none for the root.
     parents: Vec<Option<usize>>,
-    /// log p(v_i | v_parent) of every variable.
-    log_p: Vec<States>,
-}
-
-/// A table over the states of two variables; a variable's states are the implicit one, where it is one, and its columns.
-struct States {
-    columns: usize,
-    values: Vec<f64>,
-}
-
-impl States {
-    fn at(&self, row: usize, column: usize) -> f64 {
-        self.values[row * self.columns + column]
-    }
-
-    fn rows(&self) -> std::slice::ChunksExact<'_, f64> {
-        self.values.chunks_exact(self.columns)
-    }
+    /// log p(v_i | v_parent) of every variable, shape [states of the parent, own states]; a variable's states are the implicit one, where it
+    /// is one, and its columns.
+    log_p: Vec<Table>,
 }
 
 impl ChowLiu {
@@ -68,7 +54,7 @@ impl Density for ChowLiu {
             set.map_or(0, |column| column + usize::from(variable.implicit))
         };
         let of = |(unit, parent): (usize, &Option<usize>)| {
-            self.log_p[unit].at(parent.map_or(0, state), state(unit))
+            self.log_p[unit].row(parent.map_or(0, state))[state(unit)]
         };
         self.parents.iter().enumerate().map(of).sum()
     }
@@ -115,7 +101,7 @@ impl Pairs {
     }
 
     /// Smoothed p(v_i, v_j); of bits its margins are the smoothed ones of the units.
-    fn joint(&self, i: usize, j: usize) -> States {
+    fn joint(&self, i: usize, j: usize) -> Table {
         let (i, j) = (self.variables[i], self.variables[j]);
         let cells = 0.25 * PSEUDO_COUNT * (i.states() * j.states()) as f64;
         let mut values = Vec::with_capacity(i.states() * j.states());
@@ -125,7 +111,7 @@ impl Pairs {
                 values.push((count + 0.25 * PSEUDO_COUNT) / (self.rows + cells));
             }
         }
-        States { columns: j.states(), values }
+        Table::from_numbers(j.states(), values)
     }
 
     /// Mutual information of variables with `unit`, in nats, and `unit`.
@@ -134,7 +120,7 @@ impl Pairs {
         others.par_iter().map(tie).collect()
     }
 
-    fn conditional(&self, unit: usize, parent: Option<usize>) -> States {
+    fn conditional(&self, unit: usize, parent: Option<usize>) -> Table {
         let Some(parent) = parent else {
             let variable = self.variables[unit];
             let states = variable.states() as f64;
@@ -145,10 +131,10 @@ impl Pairs {
                 (count(state) + 0.5 * PSEUDO_COUNT) / (self.rows + 0.5 * PSEUDO_COUNT * states)
             };
             let values = self::states(&variable).map(|state| p(state).ln()).collect();
-            return States { columns: variable.states(), values };
+            return Table::from_numbers(variable.states(), values);
         };
         let mut joint = self.joint(parent, unit);
-        for row in joint.values.chunks_exact_mut(joint.columns) {
+        for row in joint.rows_mut() {
             let total: f64 = row.iter().sum();
             row.iter_mut().for_each(|p| *p = (*p / total).ln());
         }
@@ -161,9 +147,8 @@ fn states(variable: &Variable) -> impl Iterator<Item = Option<usize>> + use<> {
     variable.implicit.then_some(None).into_iter().chain(variable.range().map(Some))
 }
 
-fn mutual_information(joint: &States) -> f64 {
-    let mut column = vec![0.0; joint.columns];
-    joint.rows().for_each(|row| column.iter_mut().zip(row).for_each(|(sum, p)| *sum += p));
+fn mutual_information(joint: &Table) -> f64 {
+    let column = joint.column_sums();
     let of_row = |row: &[f64]| {
         let total: f64 = row.iter().sum();
         row.iter().zip(&column).map(|(p, column)| p * (p / (total * column)).ln()).sum::<f64>()

@@ -18,7 +18,7 @@ pub use self::product_mixture::{Groups, MOST_COMPONENTS};
 use crate::engine::BitMatrix;
 use crate::error::Result;
 use crate::numerics::statistics::mean_with_error;
-use crate::units::Variables;
+use crate::units::{Variables, counted};
 
 /// Pseudo-counts of a bit's two values together (Krichevsky and Trofimov 1981: a half each); other variables have a half for each state.
 const PSEUDO_COUNT: f64 = 1.0;
@@ -89,9 +89,7 @@ pub fn baselines(
         let few = variables.reals().count() <= MOST_REALS;
         let factors = few.then(|| FactorAnalysis::chosen(train, validation, variables));
         if let Some(fit) = factors.flatten() {
-            let plural = if fit.factors == 1 { "" } else { "s" };
-            let detail = format!("{} factor{plural}", fit.factors);
-            found.push(of("factor analysis", detail, &fit, parts));
+            found.push(of("factor analysis", counted(fit.factors, "factor"), &fit, parts));
         }
         return Ok(found);
     }
@@ -100,8 +98,7 @@ pub fn baselines(
         found.push(of("Chow-Liu tree", format!("{} edges", tree.edges()), &tree, parts));
     }
     let mixture = ProductMixture::chosen(train, validation, variables, components, seed);
-    let plural = if mixture.components() == 1 { "" } else { "s" };
-    let detail = format!("{} component{plural}", mixture.components());
+    let detail = counted(mixture.components(), "component");
     found.push(of("mixture of products", detail, &mixture, parts));
     Ok(found)
 }

@@ -8,6 +8,7 @@ use crate::context::progress;
 use crate::engine::random::{Purpose, Streams};
 use crate::engine::{BitMatrix, for_each_set_bit};
 use crate::numerics::statistics::mean;
+use crate::numerics::{Table, log_sum_exp};
 use crate::units::Variables;
 
 /// Most components; powers of two up to this are tried, until twice as many are no better.
@@ -24,11 +25,10 @@ const TASK: usize = 256;
 
 /// p(v) = sum_k pi_k exp(a_k.v - A(a_k)), of bits sum_k pi_k prod_i p_ki^v_i (1 - p_ki)^(1 - v_i).
 pub(super) struct ProductMixture {
-    components: usize,
     /// log pi_k - A(a_k), shape `[K]`.
     offsets: Vec<f64>,
     /// a_ki, shape [M, K].
-    logits: Vec<f64>,
+    logits: Table,
 }
 
 /// Sums of responsibilities over rows.
@@ -37,7 +37,7 @@ struct Sums {
     /// Shape `[K]`.
     weights: Vec<f64>,
     /// Shape [M, K].
-    ones: Vec<f64>,
+    ones: Table,
 }
 
 impl ProductMixture {
@@ -79,12 +79,12 @@ impl ProductMixture {
         let all = variables.smoothed(&train.column_counts(), rows, 0.5 * PSEUDO_COUNT);
         let mut draw = Streams::new(seed, Purpose::Choice, components as u64).row(0);
         let chosen: Vec<usize> = (0..components).map(|_| draw.random_range(0..rows)).collect();
-        let mut means = vec![0.0; units * components];
+        let mut means = Table::zeros(units, components);
         for (k, row) in chosen.into_iter().enumerate() {
             let counts: Vec<u64> = (0..units).map(|i| u64::from(train.get(row, i))).collect();
             let own = variables.smoothed(&counts, 1, 0.5 * PSEUDO_COUNT);
-            for (unit, (own, all)) in own.iter().zip(&all).enumerate() {
-                means[unit * components + k] = OF_A_ROW * own + (1.0 - OF_A_ROW) * all;
+            for (means, (own, all)) in means.rows_mut().zip(own.iter().zip(&all)) {
+                means[k] = OF_A_ROW * own + (1.0 - OF_A_ROW) * all;
             }
         }
         let mut mixture = Self::new(variables, &vec![1.0 / components as f64; components], &means);
@@ -102,38 +102,33 @@ impl ProductMixture {
     }
 
     /// From pi, shape `[K]`, and p, shape [M, K].
-    fn new(variables: &Variables, shares: &[f64], means: &[f64]) -> Self {
-        let components = shares.len();
-        let (mut offsets, mut logits) = (Vec::with_capacity(components), vec![0.0; means.len()]);
+    fn new(variables: &Variables, shares: &[f64], means: &Table) -> Self {
+        let (mut offsets, mut logits) = (Vec::new(), Table::zeros(means.len(), shares.len()));
         for (k, share) in shares.iter().enumerate() {
-            let own = means.iter().skip(k).step_by(components).copied().collect();
-            let (natural, constant) = variables.natural(own);
+            let (natural, constant) = variables.natural(means.column(k).collect());
             offsets.push(share.ln() + constant);
-            let places = logits.iter_mut().skip(k).step_by(components);
-            places.zip(natural).for_each(|(place, a)| *place = a);
+            logits.rows_mut().zip(natural).for_each(|(row, a)| row[k] = a);
         }
-        Self { components, offsets, logits }
+        Self { offsets, logits }
     }
 
     /// Number of components.
     pub fn components(&self) -> usize {
-        self.components
+        self.offsets.len()
     }
 
     /// log pi_k p_k(v) of each component; returns log p(v).
     fn log_joint(&self, row: &[u64], out: &mut Vec<f64>) -> f64 {
         out.clone_from(&self.offsets);
         for_each_set_bit(row, |unit| {
-            let logits = &self.logits[unit * self.components..][..self.components];
-            out.iter_mut().zip(logits).for_each(|(sum, logit)| *sum += logit);
+            out.iter_mut().zip(self.logits.row(unit)).for_each(|(sum, logit)| *sum += logit);
         });
-        let most = out.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-        most + out.iter().map(|log_p| (log_p - most).exp()).sum::<f64>().ln()
+        log_sum_exp(out.iter().copied())
     }
 
     /// The expectation step.
     fn sums(&self, train: &BitMatrix) -> Sums {
-        let k = self.components;
+        let k = self.components();
         let starts: Vec<usize> = (0..train.rows()).step_by(TASK).collect();
         let task = |&start: &usize| {
             let mut sums = Sums::zeros(train.columns(), k);
@@ -145,7 +140,7 @@ impl ProductMixture {
                 log_p.iter_mut().for_each(|log_p| *log_p = (*log_p - total).exp());
                 sums.weights.iter_mut().zip(&log_p).for_each(|(sum, r)| *sum += r);
                 for_each_set_bit(row, |unit| {
-                    let ones = &mut sums.ones[unit * k..][..k];
+                    let ones = sums.ones.row_mut(unit);
                     ones.iter_mut().zip(&log_p).for_each(|(sum, r)| *sum += r);
                 });
             }
@@ -183,7 +178,7 @@ impl Groups {
 
 impl Density for ProductMixture {
     fn log_probability(&self, row: &[u64]) -> f64 {
-        self.log_joint(row, &mut Vec::with_capacity(self.components))
+        self.log_joint(row, &mut Vec::with_capacity(self.components()))
     }
 }
 
@@ -192,29 +187,29 @@ impl Sums {
         Self {
             log_likelihood: 0.0,
             weights: vec![0.0; components],
-            ones: vec![0.0; units * components],
+            ones: Table::zeros(units, components),
         }
     }
 
     fn add(&mut self, other: &Self) {
         self.log_likelihood += other.log_likelihood;
         self.weights.iter_mut().zip(&other.weights).for_each(|(a, b)| *a += b);
-        self.ones.iter_mut().zip(&other.ones).for_each(|(a, b)| *a += b);
+        self.ones.add(1.0, &other.ones);
     }
 
     /// The maximization step, with the pseudo-counts of a unit in every component.
     fn maximum(&self, rows: f64, variables: &Variables) -> ProductMixture {
         let k = self.weights.len();
         let shares: Vec<f64> = self.weights.iter().map(|w| (w + 1.0) / (rows + k as f64)).collect();
-        let mut means = vec![0.0; self.ones.len()];
-        for variable in variables.of(means.len() / k) {
+        let mut means = Table::zeros(self.ones.len(), k);
+        for variable in variables.of(means.len()) {
             let states = 0.5 * PSEUDO_COUNT * variable.states() as f64;
             for (unit, k) in variable.range().flat_map(|unit| (0..k).map(move |k| (unit, k))) {
                 // Rounding must not bring the sum of a variable's means above 1.
-                let own = variable.range().map(|i| self.ones[i * shares.len() + k]).sum::<f64>();
-                let ones = self.ones[unit * shares.len() + k];
+                let own = variable.range().map(|i| self.ones.row(i)[k]).sum::<f64>();
+                let ones = self.ones.row(unit)[k];
                 let all = self.weights[k].max(own);
-                means[unit * shares.len() + k] = (ones + 0.5 * PSEUDO_COUNT) / (all + states);
+                means.row_mut(unit)[k] = (ones + 0.5 * PSEUDO_COUNT) / (all + states);
             }
         }
         ProductMixture::new(variables, &shares, &means)
@@ -233,19 +228,20 @@ mod tests {
         let train = two_patterns(200, 10, 5);
         let mut mixture = ProductMixture::fit(&train, &Variables::BITS, 1, 0);
         assert_eq!(mixture.components(), 1);
-        let start: Vec<f64> = (0..30).map(|i| 0.3 + 0.4 * f64::from(i % 7) / 7.0).collect();
+        let start = (0..30).map(|i| 0.3 + 0.4 * f64::from(i % 7) / 7.0).collect();
+        let start = Table::from_numbers(3, start);
         mixture = ProductMixture::new(&Variables::BITS, &[0.2, 0.3, 0.5], &start);
         let mut before = f64::NEG_INFINITY;
         for _ in 0..30 {
             let sums = mixture.sums(&train);
             // Half a count each for on and off, one count for each component.
             let log_sigmoid = |x: f64| -(-x).exp().ln_1p();
-            let units: f64 =
-                mixture.logits.iter().map(|&x| 0.5 * (log_sigmoid(x) + log_sigmoid(-x))).sum();
+            let logits = mixture.logits.as_slice().iter();
+            let units: f64 = logits.map(|&x| 0.5 * (log_sigmoid(x) + log_sigmoid(-x))).sum();
             let shares: f64 = (0..3)
                 .map(|k| {
-                    let off = mixture.logits.iter().skip(k).step_by(3);
-                    mixture.offsets[k] - off.map(|&x| log_sigmoid(-x)).sum::<f64>()
+                    let off = mixture.logits.column(k);
+                    mixture.offsets[k] - off.map(|x| log_sigmoid(-x)).sum::<f64>()
                 })
                 .sum();
             let objective = sums.log_likelihood + units + shares;
