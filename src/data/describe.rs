@@ -81,13 +81,9 @@ pub fn describe(dataset: &Dataset) -> Description {
         }
         Values::Intensity(grey) => {
             let sum: u64 = grey.levels().iter().map(|&level| u64::from(level)).sum();
-            let mut varies = vec![false; columns];
-            for row in 1..rows {
-                for (column, level) in grey.row(row).iter().enumerate() {
-                    varies[column] |= *level != grey.row(0)[column];
-                }
-            }
-            let constant = varies.iter().filter(|&&varies| !varies).count();
+            let level = |row: usize, column: usize| grey.row(row)[column];
+            let alike = |&i: &usize| (1..rows).all(|row| level(row, i) == level(0, i));
+            let constant = (0..columns).filter(alike).count();
             let distinct = (0..rows).map(|row| grey.row(row)).collect::<HashSet<_>>().len();
             ("intensity", sum as f64 / 255.0, constant, distinct, None)
         }

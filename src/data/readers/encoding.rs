@@ -82,6 +82,11 @@ pub(super) fn number(cell: &[u8]) -> Option<f64> {
     text.parse().ok()
 }
 
+/// The whole number in a cell, also as in 3.0; beyond 2^53 not every integer is a float.
+pub(super) fn whole(cell: &[u8]) -> Option<i64> {
+    number(cell).filter(|x| x.fract() == 0.0 && x.abs() < 9e15).map(|x| x as i64)
+}
+
 /// A cell, with a point where a number has a decimal comma, as in 2,5; commas that separate columns are none.
 pub(super) fn pointed(cell: &[u8], separator: Separator) -> Cow<'_, [u8]> {
     let digits = |text: &[u8]| !text.is_empty() && text.iter().all(u8::is_ascii_digit);

@@ -21,10 +21,8 @@ pub(super) fn read(path: &Path, input: &mut Input<'_>) -> Result<Dataset> {
     let dimensions = read_header(path, input)?;
     let (columns, image) = match dimensions[..] {
         [_, columns] => (columns, None),
-        [_, height, width] => {
-            let columns = height.checked_mul(width).ok_or_else(|| too_large(path, &dimensions))?;
-            (columns, Some(ImageShape { height, width }))
-        }
+        // Images that are too large are refused with their bytes.
+        [_, height, width] => (height.saturating_mul(width), Some(ImageShape { height, width })),
         _ => {
             return Err(Error::file(
                 path,
@@ -78,7 +76,8 @@ fn read_header(path: &Path, input: &mut Input<'_>) -> Result<Vec<usize>> {
 /// The following bytes, exactly as many as the header says. The header alone never causes an allocation.
 fn read_data(path: &Path, input: &mut Input<'_>, dimensions: &[usize]) -> Result<Vec<u8>> {
     let expected = dimensions.iter().try_fold(1usize, |product, &size| product.checked_mul(size));
-    let expected = expected.ok_or_else(|| too_large(path, dimensions))?;
+    let too_large = || Error::file(path, format!("IDX dimensions {dimensions:?} are too large"));
+    let expected = expected.ok_or_else(too_large)?;
     let bytes = input.take((expected as u64).saturating_add(1))?;
     let problem = match bytes.len() {
         found if found == expected => return Ok(bytes),
@@ -92,10 +91,6 @@ fn read_data(path: &Path, input: &mut Input<'_>, dimensions: &[usize]) -> Result
         ),
     };
     Err(Error::file(path, problem))
-}
-
-fn too_large(path: &Path, dimensions: &[usize]) -> Error {
-    Error::file(path, format!("IDX dimensions {dimensions:?} are too large"))
 }
 
 /// The labels in the file beside an image file: `X-images-idx3-ubyte` has `X-labels-idx1-ubyte` (or `.idx3-ubyte`),

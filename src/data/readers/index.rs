@@ -32,10 +32,8 @@ impl Index {
     /// # Errors
     /// A file that cannot be read.
     pub fn of(path: &Path, options: &FileOptions) -> Result<Option<Self>> {
-        match open_table(path, options)? {
-            Some((mut input, options)) => Self::find(&mut input, &options),
-            None => Ok(None),
-        }
+        let Some((mut input, options)) = open_table(path, options)? else { return Ok(None) };
+        Self::find(&mut input, &options)
     }
 
     /// The same of the text of a table of training rows. Columns of real numbers that were not chosen are an index if they count the rows. What

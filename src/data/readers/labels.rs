@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::encoding::{is_missing, number, shown};
+use super::encoding::{is_missing, shown, whole};
 use crate::data::limits::Checked;
 use crate::memory::make_room;
 
@@ -60,9 +60,7 @@ impl Labels {
 /// 3, and 3.0 as well.
 fn integer(label: &[u8]) -> Option<i64> {
     let exact = std::str::from_utf8(label).ok().and_then(|text| text.parse().ok());
-    // Beyond 2^53 not every integer is a float.
-    let whole = |x: &f64| x.fract() == 0.0 && x.abs() < 9e15;
-    exact.or_else(|| number(label).filter(whole).map(|x| x as i64))
+    exact.or_else(|| whole(label))
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use super::FileOptions;
 use super::cells::unescaped;
-use super::encoding::{Encoding, number, shown};
+use super::encoding::{Encoding, number, shown, whole};
 use super::labels::LONGEST;
 use super::layout::Layout;
 use crate::data::limits::{Checked, check_shape};
@@ -60,10 +60,8 @@ pub(super) struct Units {
 /// The name of a cell's state: 1.0 and +1 are 1, as programs write whole numbers of which some rows have none.
 fn state_of(cell: &[u8]) -> Cow<'_, [u8]> {
     let spelled = cell.iter().any(|byte| matches!(byte, b'.' | b'+'));
-    // Beyond 2^53 not every integer is a float.
-    let whole = |x: &f64| x.fract() == 0.0 && x.abs() < 9e15;
-    match number(cell).filter(|x| spelled && whole(x)) {
-        Some(x) => (x as i64).to_string().into_bytes().into(),
+    match whole(cell).filter(|_| spelled) {
+        Some(x) => x.to_string().into_bytes().into(),
         None => unescaped(cell),
     }
 }
