@@ -124,15 +124,6 @@ enum Units<'a> {
     Numbers(&'a mut Vec<f64>),
 }
 
-/// The row that is read.
-enum Row<'a> {
-    Bits(&'a mut [u64], &'a mut Encoding),
-    States(&'a mut StateRows),
-    /// With the place of its first level.
-    Grey(&'a mut Levels, usize),
-    Numbers(&'a mut [f64]),
-}
-
 /// The part of a table that was read so far, beside its units.
 struct Table<'a> {
     options: &'a FileOptions,
@@ -249,16 +240,15 @@ impl<'a> Table<'a> {
         };
         // Files beside a table of bits, whose number of columns is given, are tables of bits.
         let only_bits = self.options.columns.is_some() && !self.options.grey;
-        let mut row = match units {
-            Units::Bits(rows, encoding) => {
-                rows.push(layout.units).map(|words| Row::Bits(words, encoding))
-            }
-            Units::States(rows) => rows.begin(layout.units).map(|()| Row::States(rows)),
-            Units::Grey(levels) => levels.grow(layout.units).map(|first| Row::Grey(levels, first)),
+        // Where the row begins among levels and numbers.
+        let start = self.rows * layout.units;
+        match units {
+            Units::Bits(rows, _) => rows.push(layout.units).map(|_| ()),
+            Units::States(rows) => rows.begin(layout.units),
+            Units::Grey(levels) => levels.grow(layout.units).map(|_| ()),
             Units::Numbers(cells) => {
-                let first = cells.len();
-                cells.resize(first + layout.units, 0.0);
-                Ok(Row::Numbers(&mut cells[first..]))
+                cells.resize(start + layout.units, 0.0);
+                Ok(())
             }
         }
         .map_err(|problem| at(&format!(": {problem}")))?;
@@ -274,21 +264,21 @@ impl<'a> Table<'a> {
                     true => self.missing.cells.push((self.rows, unit)),
                     false => self.missing.count(place),
                 },
-                Role::Unit(unit) => match &mut row {
-                    Row::Bits(..) if !only_bits && is_category(cell) => return Ok(false),
-                    Row::Bits(words, encoding) => {
+                Role::Unit(unit) => match units {
+                    Units::Bits(..) if !only_bits && is_category(cell) => return Ok(false),
+                    Units::Bits(rows, encoding) => {
                         let bit = encoding.bit(cell, place).map_err(told)?;
-                        words[unit / 64] |= u64::from(bit) << (unit % 64);
+                        rows.last()[unit / 64] |= u64::from(bit) << (unit % 64);
                     }
-                    Row::States(rows) => rows.push(unit, cell, place).map_err(told)?,
-                    Row::Numbers(cells) => {
+                    Units::States(rows) => rows.push(unit, cell, place).map_err(told)?,
+                    Units::Numbers(cells) => {
                         let number =
                             |_| format!("`{}` is no number: {NUMBERS}", cell.escape_ascii());
                         let text = std::str::from_utf8(cell).unwrap_or("");
-                        cells[unit] = text.parse().map_err(number).map_err(told)?;
+                        cells[start + unit] = text.parse().map_err(number).map_err(told)?;
                     }
-                    Row::Grey(levels, first) => {
-                        let set = level(cell).and_then(|x| levels.set(*first + unit, x));
+                    Units::Grey(levels) => {
+                        let set = level(cell).and_then(|x| levels.set(start + unit, x));
                         set.map_err(told)?;
                     }
                 },

@@ -8,7 +8,7 @@ use super::cells::{BYTE_ORDER_MARK, Cells, find_separator, first_records, is_rec
 use super::encoding::{is_glued, is_value};
 use super::layout::{Layout, is_header, names};
 use super::npz::{Part, array_of};
-use super::{Index, csv, fasta, idx, libsvm, npy, npz};
+use super::{Index, csv, fasta, idx, libsvm, npy, npy_header, npz};
 use crate::data::input::{Form, Input};
 use crate::data::{Alphabet, Categories, Column, Dataset, Separator};
 use crate::error::{Error, Result};
@@ -245,7 +245,7 @@ pub(super) enum Format {
 
 /// The format of a file that begins with `head`.
 pub(super) fn format_of(path: &Path, head: &[u8]) -> Option<Format> {
-    if head.starts_with(npy::MAGIC) {
+    if head.starts_with(npy_header::MAGIC) {
         return Some(Format::Npy);
     } else if head.starts_with(b"PK") {
         return Some(Format::Npz);

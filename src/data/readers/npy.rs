@@ -7,15 +7,12 @@ use std::path::Path;
 
 use super::FileOptions;
 use super::levels::Levels;
-use super::npy_header::{Kind, NpyHeader};
+use super::npy_header::{Kind, MAGIC, NpyHeader};
 use crate::data::content::file_name;
 use crate::data::input::Input;
 use crate::data::limits::{Checked, check_shape};
 use crate::data::{Dataset, Values};
 use crate::error::{Error, Result};
-
-/// First bytes of an npy file.
-pub(super) const MAGIC: &[u8] = b"\x93NUMPY";
 
 /// A matrix from an npy file.
 pub(super) fn read(path: &Path, input: &mut Input<'_>, options: &FileOptions) -> Result<Dataset> {

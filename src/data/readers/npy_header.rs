@@ -5,7 +5,8 @@
 
 use crate::data::Input;
 
-const MAGIC_LENGTH: usize = 6;
+/// First bytes of an npy file.
+pub(super) const MAGIC: &[u8] = b"\x93NUMPY";
 /// Longest header: one of numbers has a hundred bytes.
 const LONGEST: u64 = 1 << 16;
 
@@ -79,8 +80,8 @@ impl NpyHeader {
     /// Reads the header from the beginning of a stream.
     pub fn read(input: &mut Input<'_>) -> crate::Result<Result<Self, String>> {
         // First up to the length, then as many bytes as it says.
-        let start = input.take(MAGIC_LENGTH as u64 + 2)?;
-        let version = start.get(MAGIC_LENGTH).copied();
+        let start = input.take(MAGIC.len() as u64 + 2)?;
+        let version = start.get(MAGIC.len()).copied();
         let length_bytes = if version == Some(1) { 2 } else { 4 };
         let length = input.take(length_bytes)?;
         let claimed = length.iter().rev().fold(0, |value, &byte| value << 8 | u64::from(byte));
@@ -206,7 +207,7 @@ pub(crate) fn write(element: &str, shape: &[usize]) -> Vec<u8> {
     let shape = tuple(shape);
     let text = format!("{{'descr': '{element}', 'fortran_order': False, 'shape': {shape}, }}");
     let text = format!("{text:<width$}\n", width = usize::from(LENGTH) - 1);
-    [b"\x93NUMPY\x01\x00", &LENGTH.to_le_bytes()[..], text.as_bytes()].concat()
+    [MAGIC, b"\x01\x00", &LENGTH.to_le_bytes()[..], text.as_bytes()].concat()
 }
 
 /// The text after `'key':`.

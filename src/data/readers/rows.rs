@@ -24,12 +24,16 @@ impl GrowingRows {
     /// Another row of zeros, to be filled; all rows get at least so many columns.
     pub fn push(&mut self, columns: usize) -> Checked<&mut [u64]> {
         self.widen(columns)?;
-        let per_row = words_per_row(self.columns);
         check_shape(self.rows + 1, self.columns.max(1), true)?;
-        self.grow(per_row)?;
+        self.grow(words_per_row(self.columns))?;
         self.rows += 1;
-        let start = self.words.len() - per_row;
-        Ok(&mut self.words[start..])
+        Ok(self.last())
+    }
+
+    /// The last row.
+    pub fn last(&mut self) -> &mut [u64] {
+        let start = self.words.len() - words_per_row(self.columns);
+        &mut self.words[start..]
     }
 
     /// The rows as a matrix of so many columns, which include all ones.

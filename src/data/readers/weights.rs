@@ -4,8 +4,7 @@ use std::path::Path;
 
 use super::cells::is_record;
 use super::encoding::weight;
-use super::npy::MAGIC;
-use super::npy_header::NpyHeader;
+use super::npy_header::{MAGIC, NpyHeader};
 use crate::data::input::Input;
 use crate::error::{Error, Result};
 
