@@ -15,9 +15,8 @@ use ::mpi::datatype::PartitionMut;
 use ::mpi::environment::Universe;
 use ::mpi::topology::SimpleCommunicator;
 use ::mpi::traits::{Communicator, CommunicatorCollectives, Root};
-use bytemuck::{cast_slice, cast_slice_mut};
 
-use super::{Collective, Gathered, Traffic, Values, install};
+use super::{Collective, Gathered, Traffic, install};
 use crate::context::interrupt;
 use crate::error::{Error, Result};
 
@@ -106,17 +105,8 @@ impl Mpi {
 
     /// The parts of a rank in all arrays, one after the other, in bytes.
     fn pack(&self, arrays: &[Gathered<'_>]) -> Vec<u8> {
-        let mut packed = Vec::with_capacity(bytes_of(arrays, self.rank));
-        for array in arrays {
-            let part = array.part(self.rank);
-            packed.extend_from_slice(match &array.values {
-                Values::F32(values) => cast_slice(&values[part]),
-                Values::F64(values) => cast_slice(&values[part]),
-                Values::U32(values) => cast_slice(&values[part]),
-                Values::U64(values) => cast_slice(&values[part]),
-            });
-        }
-        packed
+        let parts = arrays.iter().map(|array| &array.bytes[array.part(self.rank)]);
+        parts.collect::<Vec<_>>().concat()
     }
 
     fn spread(&self, from: usize, bytes: &mut [u8]) {
@@ -131,31 +121,16 @@ impl Mpi {
 
 /// Bytes of a rank's parts.
 fn bytes_of(arrays: &[Gathered<'_>], rank: usize) -> usize {
-    arrays.iter().map(|array| array.part(rank).len() * array.values.width()).sum()
+    arrays.iter().map(|array| array.part(rank).len()).sum()
 }
 
 /// Puts the parts of a rank where they belong.
 fn unpack(arrays: &mut [Gathered<'_>], rank: usize, mut packed: &[u8]) {
     for array in arrays {
         let part = array.part(rank);
-        let (own, rest) = packed.split_at(part.len() * array.values.width());
+        let (own, rest) = packed.split_at(part.len());
         packed = rest;
-        match &mut array.values {
-            Values::F32(values) => cast_slice_mut(&mut values[part]).copy_from_slice(own),
-            Values::F64(values) => cast_slice_mut(&mut values[part]).copy_from_slice(own),
-            Values::U32(values) => cast_slice_mut(&mut values[part]).copy_from_slice(own),
-            Values::U64(values) => cast_slice_mut(&mut values[part]).copy_from_slice(own),
-        }
-    }
-}
-
-impl Values<'_> {
-    /// Bytes of an element.
-    fn width(&self) -> usize {
-        match self {
-            Self::F32(_) | Self::U32(_) => 4,
-            Self::F64(_) | Self::U64(_) => 8,
-        }
+        array.bytes[part].copy_from_slice(own);
     }
 }
 

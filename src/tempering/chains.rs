@@ -195,8 +195,8 @@ impl TemperedChains {
             parts.rows(log_f, k),
             parts.rows(occupancy, k),
             parts.rows(posterior, k),
-            parts.tasks_of(&mut tallies.transitions[..], k * k),
-            parts.tasks_of(&mut tallies.round_trips[..], 1),
+            parts.of_tasks().rows(&mut tallies.transitions, k * k),
+            parts.of_tasks().rows(&mut tallies.round_trips, 1),
         ]);
         self.round_trips.set(trips);
     }

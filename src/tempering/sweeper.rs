@@ -62,7 +62,7 @@ impl Tallies {
     pub fn new(own: Vec<Tally>, parts: &Parts<'_>, k: usize) -> Self {
         let mut transitions = vec![0.0; parts.tasks() * k * k];
         let mut round_trips = vec![0; parts.tasks()];
-        for (task, tally) in parts.own_tasks().zip(own) {
+        for (task, tally) in parts.of_tasks().own().zip(own) {
             transitions[task * k * k..][..k * k].copy_from_slice(&tally.transitions);
             round_trips[task] = tally.round_trips;
         }

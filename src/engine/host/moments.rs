@@ -48,7 +48,8 @@ fn of_parts(
     let even = 1.0 / rows.max(1) as f64;
     let stride = inputs.stride();
     let task = rows_per_task(rows);
-    let first = parts.own_tasks().start;
+    let of_tasks = parts.of_tasks();
+    let first = of_tasks.own().start;
     let mut partial = vec![0.0; parts.tasks() * n_hidden];
     let work = |(i, (chunk, sums)): (usize, (&mut [f32], &mut [f64]))| {
         let i = first + i;
@@ -64,12 +65,12 @@ fn of_parts(
     };
     parts.share(|| {
         let own = parts.of(inputs.as_mut_slice(), stride);
-        let sums = parts.of_tasks(&mut partial, n_hidden);
+        let sums = of_tasks.of(&mut partial, n_hidden);
         let fewest = fewest_tasks(own.len() * AS_AN_EXPONENTIAL);
         let tasks = own.par_chunks_mut(task * stride).zip(sums.par_chunks_mut(n_hidden));
         tasks.enumerate().with_min_len(fewest).for_each(work);
     });
-    let sums = parts.tasks_of(&mut partial[..], n_hidden);
+    let sums = of_tasks.rows(&mut partial, n_hidden);
     parts.gather([sums, parts.rows(inputs.as_mut_slice(), stride)]);
     let mut hidden = vec![0.0; n_hidden];
     for sums in partial.chunks_exact(n_hidden) {
