@@ -72,7 +72,7 @@ fn accumulate_numbers(how: Product, workers: Workers, matrix: &FixedPoint, rows:
                     look_up(how, (panels, units, &matrix.scale), columns, &sparse, table, rows);
                 }
                 #[cfg(target_arch = "x86_64")]
-                Layout::Planes(planes) => amx::multiply(planes, &matrix.scale, columns, rows),
+                Layout::Planes(planes) => amx::multiply(planes, &matrix.scale, columns, rows, rows),
                 #[cfg(not(target_arch = "x86_64"))]
                 Layout::Planes(_) => unreachable!("no matrix units on this architecture"),
             }
@@ -107,7 +107,10 @@ pub fn accumulate_and_draw(
             let given = &rows.given[here.start * rows.words..here.end * rows.words];
             let rows = PackedRows::without_output(given, rows.words, rows.start);
             // SAFETY: layouts are those of detected instruction sets; nothing is written but draws.
-            unsafe { amx::draw(planes, &matrix.scale, &rows, Draws::new(draw, set, out)) };
+            unsafe {
+                let draws = Draws::new(draw, set, out);
+                amx::multiply(planes, &matrix.scale, 0..rows.stride, &rows, draws);
+            }
         });
         return true;
     }
