@@ -3,40 +3,11 @@
 use rayon::prelude::*;
 
 use super::{Host, add_rows};
-use crate::collective::{Parts, for_moments};
-use crate::engine::{
-    AS_AN_EXPONENTIAL, BitMatrix, Engine, Layer, Matrix, Moments, fewest_tasks, padded,
-    rows_per_task,
-};
+use crate::collective::Parts;
+use crate::engine::{AS_AN_EXPONENTIAL, BitMatrix, Matrix, Moments, fewest_tasks, rows_per_task};
 
-/// Moments over packed rows with weights that sum to 1 (1/n each without).
-pub(super) fn moments(host: &Host, visible: &BitMatrix, weights: Option<&[f64]>) -> Moments {
-    let n_hidden = host.n_units(Layer::Hidden);
-    let mut inputs = Matrix::filled(visible.rows(), n_hidden, 0.0);
-    let words = visible.words_per_row();
-    let ranks = for_moments(host.ranks(), visible.rows());
-    let parts = Parts::new(ranks, visible.rows(), rows_per_task(visible.rows()));
-    let own = &visible.words()[parts.own().start * words..parts.own().end * words];
-    parts.share(|| {
-        let inputs = parts.of(inputs.as_mut_slice(), padded(n_hidden));
-        host.inputs_of_rows(Layer::Hidden, own, inputs);
-    });
-    of_parts(host, &parts, visible, inputs, weights)
-}
-
-/// As [`moments`], with given hidden pre-activations; of this rank's own rows, if ranks divide the work.
-pub(super) fn moments_from_inputs(
-    host: &Host,
-    visible: &BitMatrix,
-    inputs: Matrix,
-    weights: Option<&[f64]>,
-) -> Moments {
-    let parts = Parts::new(host.ranks(), visible.rows(), rows_per_task(visible.rows()));
-    of_parts(host, &parts, visible, inputs, weights)
-}
-
-/// Moments with the pre-activations of this rank's part.
-fn of_parts(
+/// Moments over packed rows with weights that sum to 1 (1/n each without), from the hidden pre-activations of this rank's part.
+pub(super) fn moments(
     host: &Host,
     parts: &Parts<'_>,
     visible: &BitMatrix,
