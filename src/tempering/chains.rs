@@ -7,12 +7,12 @@ use rayon::prelude::*;
 
 use super::path::{Evaluated, TemperedPath};
 use super::round_trips::RoundTrips;
-use super::sweeper::{Numbers, Sweeper, Tallies, Tally, TaskRows};
+use super::sweeper::{Sweeper, Tallies, Tally, Task};
 use super::weights::{effective_number, normalised, systematic};
 use super::{BetaUpdate, PseudoPrior};
 use crate::collective::Parts;
 use crate::engine::random::{Purpose, Streams};
-use crate::engine::{BitMatrix, Matrix, padded, rows_per_task};
+use crate::engine::{BitMatrix, Matrix, States, padded, rows_per_task};
 use crate::numerics::{Table, log_sum_exp};
 
 /// States of S chains, and the position of their random streams.
@@ -166,8 +166,13 @@ impl TemperedChains {
         );
         let run = |(i, rows): (usize, (&mut [u64], _, _, _, _, _, _))| {
             let (visible, cached, temperatures, trips, log_f, occupancy, posterior) = rows;
-            let numbers = Numbers { temperatures, trips, log_f, occupancy, posterior };
-            shared.run(TaskRows { first: (first + i * task) as u32, visible, cached, numbers })
+            let first = (first + i * task) as u32;
+            let tally = Tally { transitions: vec![0.0; k * k], round_trips: 0 };
+            let states = States { visible, cached, first_row: first, known };
+            shared.run(
+                states,
+                Task { first, temperatures, trips, log_f, occupancy, posterior, tally },
+            )
         };
         let own = parts.share(|| rows.into_par_iter().enumerate().map(run).collect());
         let mut tallies = Tallies::new(own, &parts, k);
@@ -188,10 +193,10 @@ impl TemperedChains {
         let [log_f, occupancy, posterior] = tables;
         parts.gather([
             parts.rows(self.visible.words_mut(), words),
-            parts.rows(&mut self.temperatures[..], 1),
-            parts.rows(&mut directions[..], 1),
-            parts.rows(&mut since_crossing[..], 1),
-            parts.rows(&mut lineages[..], 1),
+            parts.rows(&mut self.temperatures, 1),
+            parts.rows(directions, 1),
+            parts.rows(since_crossing, 1),
+            parts.rows(lineages, 1),
             parts.rows(log_f, k),
             parts.rows(occupancy, k),
             parts.rows(posterior, k),

@@ -82,7 +82,7 @@ impl Engine for Host {
                 }
             });
         });
-        parts.gather([parts.rows(&mut values[..], 1)]);
+        parts.gather([parts.rows(&mut values, 1)]);
         values
     }
 
