@@ -3,7 +3,6 @@
 use super::BetaUpdate;
 use super::path::TemperedPath;
 use super::round_trips::{RoundTrips, Trip};
-use crate::collective::Parts;
 use crate::context::interrupt;
 use crate::engine::host::{add_scaled, choose, softmax, softmax_of_line};
 use crate::engine::random::{Purpose, Streams};
@@ -35,47 +34,14 @@ pub(super) struct Task<'a> {
     pub log_f: &'a mut [f64],
     pub occupancy: &'a mut [f64],
     pub posterior: &'a mut [f64],
-    pub tally: Tally,
-}
-
-/// Sums over the chains of a task.
-pub(super) struct Tally {
-    pub transitions: Vec<f64>,
-    pub round_trips: u64,
-}
-
-/// Those of all tasks.
-pub(super) struct Tallies {
-    /// [tasks, K, K].
-    pub transitions: Vec<f64>,
-    /// `[tasks]`.
-    pub round_trips: Vec<u64>,
-}
-
-impl Tallies {
-    /// With the results of this rank's tasks, the others still empty; K temperatures.
-    pub fn new(own: Vec<Tally>, parts: &Parts<'_>, k: usize) -> Self {
-        let mut transitions = vec![0.0; parts.tasks() * k * k];
-        let mut round_trips = vec![0; parts.tasks()];
-        for (task, tally) in parts.of_tasks().own().zip(own) {
-            transitions[task * k * k..][..k * k].copy_from_slice(&tally.transitions);
-            round_trips[task] = tally.round_trips;
-        }
-        Self { transitions, round_trips }
-    }
-
-    /// Their sum, in the order of the tasks.
-    pub fn sum(&self, k: usize) -> Tally {
-        let mut sum = vec![0.0; k * k];
-        for task in self.transitions.chunks_exact(k * k) {
-            sum.iter_mut().zip(task).for_each(|(all, one)| *all += one);
-        }
-        Tally { transitions: sum, round_trips: self.round_trips.iter().sum() }
-    }
+    /// Sum over the chains of the task, [K, K].
+    pub transitions: &'a mut [f64],
+    /// Completed round trips of all its chains together.
+    pub round_trips: &'a mut u64,
 }
 
 impl Sweeper<'_> {
-    pub fn run(&self, states: States<'_>, mut task: Task<'_>) -> Tally {
+    pub fn run(&self, states: States<'_>, mut task: Task<'_>) {
         let mut walker = self.path.walker(states);
         for sweep in 0..self.sweeps {
             interrupt::point();
@@ -94,7 +60,6 @@ impl Sweeper<'_> {
             task.note(s, task.temperatures[s], 1.0);
             task.occupancy[s * k..][..k].iter_mut().for_each(|c| *c *= scale);
         }
-        task.tally
     }
 
     /// k ~ q(k | v), then a sweep at k. The statistics are those of the state before it, from the previous sweep.
@@ -157,11 +122,11 @@ impl Task<'_> {
         let k = self.posterior.len() / self.temperatures.len();
         let q = &self.posterior[s * k..][..k];
         add_scaled(q, weight, &mut self.occupancy[s * k..][..k]);
-        add_scaled(q, weight, &mut self.tally.transitions[generated_at as usize * k..][..k]);
+        add_scaled(q, weight, &mut self.transitions[generated_at as usize * k..][..k]);
     }
 
     fn advance(&mut self, k: usize) {
-        self.tally.round_trips +=
+        *self.round_trips +=
             RoundTrips::advance(self.trips, self.first, self.temperatures, k as u32 - 1);
     }
 }
