@@ -7,8 +7,8 @@ use super::moments::moments;
 use super::walker::HostWalker;
 use crate::collective::{Collective, Parts, for_moments};
 use crate::engine::{
-    BetaGrid, BitMatrix, Engine, Layer, Matrix, Moments, Route, States, Walker, awake, padded,
-    rows_per_task, rows_per_thread_for,
+    BetaGrid, BitMatrix, Engine, Layer, Matrix, Moments, Route, States, Walker, Workers, awake,
+    padded, rows_per_task, rows_per_thread_for,
 };
 use crate::model::Parameters;
 use crate::units::Variables;
@@ -24,7 +24,7 @@ impl Host {
         let rows = given.len() / words.max(1);
         let task = rows_per_thread_for(rows, from * units);
         if task >= rows {
-            return self.inputs_by_all(layer, given, out);
+            return self.inputs_by(Workers::All, layer, given, out);
         }
         out.par_chunks_mut(task * stride)
             .zip(given.par_chunks(task * words))
