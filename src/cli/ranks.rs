@@ -74,7 +74,7 @@ mod parallel {
 
     use super::Work;
     use crate::cli::{failure, output};
-    use crate::collective::{Collective, Gathered, Launched, Session, Values};
+    use crate::collective::{Collective, Gathered, Launched, Session};
 
     /// Time for the first rank to print an error common to all, before another rank prints it.
     const PATIENCE: Duration = Duration::from_secs(1);
@@ -131,8 +131,8 @@ mod parallel {
             let own = &mut all[ranks.rank() * width..][..width];
             own[0] = hash(&host());
             own[1..].copy_from_slice(&processors());
-            let ends = (1..=ranks.size()).map(|rank| rank * width).collect();
-            ranks.all_gather(&mut [Gathered { values: Values::U64(&mut all), ends }]);
+            let ends = (1..=ranks.size()).map(|rank| rank * width);
+            ranks.all_gather(&mut [Gathered::new(&mut all, ends)]);
             let own = &all[ranks.rank() * width..][..width];
             let shares = |other: &&[u64]| {
                 other[0] == own[0] && own[1..].iter().zip(&other[1..]).any(|(a, b)| a & b != 0)

@@ -22,6 +22,7 @@ use std::fmt::Debug;
 use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 
+use bytemuck::{Pod, cast_slice_mut};
 pub use launch::Launched;
 #[cfg(feature = "mpi")]
 pub use mpi::{Mpi, Session};
@@ -50,35 +51,28 @@ pub trait Collective: Debug + Send + Sync {
     }
 }
 
-/// An array of which each rank has a part.
+/// An array of numbers of which each rank has a part.
 #[derive(Debug)]
 pub struct Gathered<'a> {
-    /// The whole array, in its place the part of this rank.
-    pub values: Values<'a>,
-    /// Rank r has the elements from `ends[r - 1]` (0 for the first) to `ends[r]`: `[size]`, ascending, the last one the length
+    /// The bytes of the whole array, in its place the part of this rank.
+    pub bytes: &'a mut [u8],
+    /// Rank r has the bytes from `ends[r - 1]` (0 for the first) to `ends[r]`: `[size]`, ascending, the last one the length
     /// of the array.
     pub ends: Vec<usize>,
 }
 
-impl Gathered<'_> {
-    /// The elements of a rank.
+impl<'a> Gathered<'a> {
+    /// Of the numbers of all ranks; `ends`: where those of each rank end.
+    pub fn new<T: Pod>(whole: &'a mut [T], ends: impl Iterator<Item = usize>) -> Self {
+        let ends = ends.map(|end| end * size_of::<T>()).collect();
+        Self { bytes: cast_slice_mut(whole), ends }
+    }
+
+    /// The bytes of a rank.
     pub fn part(&self, rank: usize) -> Range<usize> {
         let start = if rank == 0 { 0 } else { self.ends[rank - 1] };
         start..self.ends[rank]
     }
-}
-
-/// Numbers that are gathered.
-#[derive(Debug)]
-pub enum Values<'a> {
-    /// f32.
-    F32(&'a mut [f32]),
-    /// f64.
-    F64(&'a mut [f64]),
-    /// u32.
-    U32(&'a mut [u32]),
-    /// u64.
-    U64(&'a mut [u64]),
 }
 
 /// Cost of communication.
@@ -164,7 +158,6 @@ pub fn broadcast_bytes(ranks: &dyn Collective, bytes: Vec<u8>) -> Vec<u8> {
 /// One number of each rank, `[size]`.
 pub fn gather_one(ranks: &dyn Collective, own: u64) -> Vec<u64> {
     let mut all = vec![own; ranks.size()];
-    let ends = (1..=ranks.size()).collect();
-    ranks.all_gather(&mut [Gathered { values: Values::U64(&mut all), ends }]);
+    ranks.all_gather(&mut [Gathered::new(&mut all, 1..=ranks.size())]);
     all
 }

@@ -3,8 +3,7 @@
 //! All calls come from the thread that began the session (FUNNELED); threads compute inside a rank between them. A rank that panics ends
 //! the whole job, because the others would wait for it forever.
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::ThreadId;
 use std::time::Instant;
 
@@ -15,9 +14,8 @@ use ::mpi::datatype::PartitionMut;
 use ::mpi::environment::Universe;
 use ::mpi::topology::SimpleCommunicator;
 use ::mpi::traits::{Communicator, CommunicatorCollectives, Root};
-use bytemuck::{cast_slice, cast_slice_mut};
 
-use super::{Collective, Gathered, Traffic, Values, install};
+use super::{Collective, Gathered, Traffic, install};
 use crate::context::interrupt;
 use crate::error::{Error, Result};
 
@@ -32,9 +30,7 @@ pub struct Mpi {
     rank: usize,
     size: usize,
     thread: ThreadId,
-    nanoseconds: AtomicU64,
-    bytes: AtomicU64,
-    calls: AtomicU64,
+    traffic: Mutex<Traffic>,
 }
 
 /// MPI from its beginning to its end, which is when this is dropped.
@@ -60,9 +56,7 @@ impl Session {
             rank: world.rank() as usize,
             size: world.size() as usize,
             thread: std::thread::current().id(),
-            nanoseconds: AtomicU64::new(0),
-            bytes: AtomicU64::new(0),
-            calls: AtomicU64::new(0),
+            traffic: Mutex::default(),
         });
         if ranks.size > 1 {
             interrupt::is_one_of_several();
@@ -99,24 +93,10 @@ impl Mpi {
         assert!(std::thread::current().id() == self.thread, "MPI is called from one thread alone");
         let start = Instant::now();
         call(&SimpleCommunicator::world());
-        self.nanoseconds.fetch_add(start.elapsed().as_nanos() as u64, Ordering::Relaxed);
-        self.bytes.fetch_add(bytes as u64, Ordering::Relaxed);
-        self.calls.fetch_add(1, Ordering::Relaxed);
-    }
-
-    /// The parts of a rank in all arrays, one after the other, in bytes.
-    fn pack(&self, arrays: &[Gathered<'_>]) -> Vec<u8> {
-        let mut packed = Vec::with_capacity(bytes_of(arrays, self.rank));
-        for array in arrays {
-            let part = array.part(self.rank);
-            packed.extend_from_slice(match &array.values {
-                Values::F32(values) => cast_slice(&values[part]),
-                Values::F64(values) => cast_slice(&values[part]),
-                Values::U32(values) => cast_slice(&values[part]),
-                Values::U64(values) => cast_slice(&values[part]),
-            });
-        }
-        packed
+        let mut traffic = self.traffic.lock().unwrap_or_else(PoisonError::into_inner);
+        traffic.seconds += start.elapsed().as_secs_f64();
+        traffic.bytes += bytes as f64;
+        traffic.calls += 1;
     }
 
     fn spread(&self, from: usize, bytes: &mut [u8]) {
@@ -131,31 +111,16 @@ impl Mpi {
 
 /// Bytes of a rank's parts.
 fn bytes_of(arrays: &[Gathered<'_>], rank: usize) -> usize {
-    arrays.iter().map(|array| array.part(rank).len() * array.values.width()).sum()
+    arrays.iter().map(|array| array.part(rank).len()).sum()
 }
 
 /// Puts the parts of a rank where they belong.
 fn unpack(arrays: &mut [Gathered<'_>], rank: usize, mut packed: &[u8]) {
     for array in arrays {
         let part = array.part(rank);
-        let (own, rest) = packed.split_at(part.len() * array.values.width());
+        let (own, rest) = packed.split_at(part.len());
         packed = rest;
-        match &mut array.values {
-            Values::F32(values) => cast_slice_mut(&mut values[part]).copy_from_slice(own),
-            Values::F64(values) => cast_slice_mut(&mut values[part]).copy_from_slice(own),
-            Values::U32(values) => cast_slice_mut(&mut values[part]).copy_from_slice(own),
-            Values::U64(values) => cast_slice_mut(&mut values[part]).copy_from_slice(own),
-        }
-    }
-}
-
-impl Values<'_> {
-    /// Bytes of an element.
-    fn width(&self) -> usize {
-        match self {
-            Self::F32(_) | Self::U32(_) => 4,
-            Self::F64(_) | Self::U64(_) => 8,
-        }
+        array.bytes[part].copy_from_slice(own);
     }
 }
 
@@ -169,7 +134,9 @@ impl Collective for Mpi {
     }
 
     fn all_gather(&self, arrays: &mut [Gathered<'_>]) {
-        let own = self.pack(arrays);
+        // The parts of this rank in all arrays, one after the other.
+        let own = arrays.iter().map(|array| &array.bytes[array.part(self.rank)]);
+        let own = own.collect::<Vec<_>>().concat();
         let lengths: Vec<usize> = (0..self.size).map(|rank| bytes_of(arrays, rank)).collect();
         let total = lengths.iter().sum();
         let others = (0..self.size).filter(|rank| *rank != self.rank);
@@ -210,10 +177,6 @@ impl Collective for Mpi {
     }
 
     fn traffic(&self) -> Traffic {
-        Traffic {
-            seconds: 1e-9 * self.nanoseconds.load(Ordering::Relaxed) as f64,
-            bytes: self.bytes.load(Ordering::Relaxed) as f64,
-            calls: self.calls.load(Ordering::Relaxed),
-        }
+        *self.traffic.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -2,7 +2,9 @@
 
 use std::ops::Range;
 
-use super::{Collective, Gathered, Solo, Values};
+use bytemuck::Pod;
+
+use super::{Collective, Gathered, Solo};
 use crate::context::interrupt;
 
 /// Fewest rows whose moments are divided: for fewer, gathering takes longer than the time saved.
@@ -32,20 +34,19 @@ impl<'a> Parts<'a> {
         self.rows.div_ceil(self.task)
     }
 
-    /// First task of a rank.
-    fn first_task(&self, rank: usize) -> usize {
-        self.tasks() * rank / self.ranks.size()
+    /// The same division of the tasks themselves, for values of which each task has its own.
+    pub(crate) fn of_tasks(&self) -> Self {
+        Self::new(self.ranks, self.tasks(), 1)
     }
 
-    /// The tasks of this rank.
-    pub(crate) fn own_tasks(&self) -> Range<usize> {
-        self.first_task(self.ranks.rank())..self.first_task(self.ranks.rank() + 1)
+    /// First row of a rank.
+    fn first_row(&self, rank: usize) -> usize {
+        (self.tasks() * rank / self.ranks.size() * self.task).min(self.rows)
     }
 
     /// The rows of this rank.
     pub fn own(&self) -> Range<usize> {
-        let Range { start, end } = self.own_tasks();
-        (start * self.task).min(self.rows)..(end * self.task).min(self.rows)
+        self.first_row(self.ranks.rank())..self.first_row(self.ranks.rank() + 1)
     }
 
     /// The part of this rank's rows in values of all rows, `width` per row.
@@ -54,22 +55,9 @@ impl<'a> Parts<'a> {
         &mut whole[start * width..end * width]
     }
 
-    /// The part of this rank's tasks in values of all tasks, `width` per task.
-    pub(crate) fn of_tasks<'b, T>(&self, whole: &'b mut [T], width: usize) -> &'b mut [T] {
-        let Range { start, end } = self.own_tasks();
-        &mut whole[start * width..end * width]
-    }
-
     /// Numbers of all rows, `width` a row, to be gathered.
-    pub fn rows<'b>(&self, whole: impl Into<Values<'b>>, width: usize) -> Gathered<'b> {
-        let end = |rank| (self.first_task(rank + 1) * self.task).min(self.rows) * width;
-        Gathered { values: whole.into(), ends: (0..self.ranks.size()).map(end).collect() }
-    }
-
-    /// Numbers of all tasks, `width` a task, to be gathered.
-    pub(crate) fn tasks_of<'b>(&self, whole: impl Into<Values<'b>>, width: usize) -> Gathered<'b> {
-        let end = |rank| self.first_task(rank + 1) * width;
-        Gathered { values: whole.into(), ends: (0..self.ranks.size()).map(end).collect() }
+    pub fn rows<'b, T: Pod>(&self, whole: &'b mut [T], width: usize) -> Gathered<'b> {
+        Gathered::new(whole, (1..=self.ranks.size()).map(|rank| self.first_row(rank) * width))
     }
 
     /// Receives the parts of the other ranks.
@@ -95,28 +83,4 @@ pub fn share<T>(ranks: &dyn Collective, work: impl FnOnce() -> T) -> T {
     }
     // Without a permit nothing is interrupted.
     done.unwrap_or_else(|| interrupt::leave())
-}
-
-impl<'a> From<&'a mut [f32]> for Values<'a> {
-    fn from(values: &'a mut [f32]) -> Self {
-        Self::F32(values)
-    }
-}
-
-impl<'a> From<&'a mut [f64]> for Values<'a> {
-    fn from(values: &'a mut [f64]) -> Self {
-        Self::F64(values)
-    }
-}
-
-impl<'a> From<&'a mut [u32]> for Values<'a> {
-    fn from(values: &'a mut [u32]) -> Self {
-        Self::U32(values)
-    }
-}
-
-impl<'a> From<&'a mut [u64]> for Values<'a> {
-    fn from(values: &'a mut [u64]) -> Self {
-        Self::U64(values)
-    }
 }

@@ -39,8 +39,6 @@ pub enum Purpose {
     AnnealedVisible = 13,
     /// Samples drawn for the user.
     SampleHidden = 14,
-    /// Samples drawn for the user.
-    SampleVisible = 15,
     /// Choices among rows or states, as in resampling.
     Choice = 16,
     /// Random models in tests and examples.

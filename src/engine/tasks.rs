@@ -26,7 +26,7 @@ fn even_tasks(rows: usize, threads: usize) -> usize {
     share.div_ceil(share.div_ceil(MOST_BY_THEMSELVES)).max(TASK.0)
 }
 
-/// Fewest rows of a task if the alternative is [`super::Host::inputs_by_all`]: tables cost as much as three dozen rows.
+/// Fewest rows of a task if the alternative is one product by all threads: tables cost as much as three dozen rows.
 const FEWEST_DEALT: usize = 128;
 
 /// [`rows_per_thread`], or all rows if they are too few to divide among threads.

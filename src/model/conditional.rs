@@ -56,11 +56,6 @@ impl Parameters {
             .of(Variables::listed(kept)?)?;
         Ok(Conditional { parameters, log_constant, columns })
     }
-
-    /// The weights of a visible column, shape `[J]`.
-    fn weights_of(&self, column: usize) -> &[f32] {
-        &self.weights[column * self.n_hidden..(column + 1) * self.n_hidden]
-    }
 }
 
 impl Conditional {

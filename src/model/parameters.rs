@@ -124,7 +124,7 @@ impl Parameters {
     /// Squares of real variables have a negative bias and no weights: else f(v) has no integral.
     fn check_squares(&self) -> Result<()> {
         let wrong = |(first, _): &(usize, _)| {
-            let weights = &self.weights[(first + 1) * self.n_hidden..][..self.n_hidden];
+            let weights = self.weights_of(first + 1);
             self.visible_bias[first + 1] >= 0.0 || weights.iter().any(|w| *w != 0.0)
         };
         match self.variables.reals().find(wrong) {
@@ -168,6 +168,11 @@ impl Parameters {
         Mat::from_fn(self.n_visible, self.n_hidden, weight)
     }
 
+    /// The weights of a visible column, shape `[J]`.
+    pub(crate) fn weights_of(&self, column: usize) -> &[f32] {
+        &self.weights[column * self.n_hidden..][..self.n_hidden]
+    }
+
     /// W, c and b as flat arrays, in this order.
     pub fn arrays(&self) -> [&[f32]; 3] {
         [&self.weights, &self.visible_bias, &self.hidden_bias]
@@ -208,20 +213,20 @@ impl Parameters {
 
     /// The name of a parameter that holds NaN or infinity, if there is one.
     pub(crate) fn not_finite(&self) -> Option<&'static str> {
-        ["weights", "visible_bias", "hidden_bias"]
-            .into_iter()
-            .zip(self.arrays())
-            .find(|(_, values)| !largest_magnitude(values).is_finite())
-            .map(|(name, _)| name)
+        self.largest().find(|(_, largest)| !largest.is_finite()).map(|(name, _)| name)
+    }
+
+    /// The name and the largest |x| of each array.
+    fn largest(&self) -> impl Iterator<Item = (&'static str, f32)> {
+        let names = ["weights", "visible_bias", "hidden_bias"].into_iter();
+        names.zip(self.arrays().map(largest_magnitude))
     }
 
     /// A value that no training reaches: NaN, infinite, or too large.
     pub fn beyond_measure(&self) -> Option<String> {
-        let names = ["weights", "visible_bias", "hidden_bias"].into_iter().zip(self.arrays());
-        let (name, largest, _) = names
-            .zip([LARGEST_WEIGHT, LARGEST_BIAS, LARGEST_BIAS])
-            .map(|((name, values), limit)| (name, largest_magnitude(values), limit))
-            .find(|(_, largest, limit)| largest.is_nan() || largest > limit)?;
+        let limits = [LARGEST_WEIGHT, LARGEST_BIAS, LARGEST_BIAS];
+        let beyond = |((_, largest), limit): &((_, f32), f32)| largest.is_nan() || largest > limit;
+        let ((name, largest), _) = self.largest().zip(limits).find(beyond)?;
         Some(match largest.is_finite() {
             true => format!("a value of `{name}` reached {largest:.0}"),
             false => format!("`{name}` contains NaN or infinity"),

@@ -145,6 +145,13 @@ impl Annealed {
         MeanWeight::of(self.log_weights.column(k))
     }
 
+    /// Of a pass that kept all weights, those of the chains before step `j`, relative to the largest, and what the step adds to log w.
+    pub(super) fn increments(&self, j: usize) -> impl Iterator<Item = (f64, f64)> + Clone {
+        let largest = self.log_weights.column(j - 1).fold(f64::NEG_INFINITY, f64::max);
+        let rows = self.log_weights.rows();
+        rows.map(move |row| ((row[j - 1] - largest).exp(), row[j] - row[j - 1]))
+    }
+
     /// The weights at beta = 1.
     pub(crate) fn final_weights(&self) -> impl Iterator<Item = f64> + Clone {
         self.log_weights.last_column()

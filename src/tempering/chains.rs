@@ -7,12 +7,12 @@ use rayon::prelude::*;
 
 use super::path::{Evaluated, TemperedPath};
 use super::round_trips::RoundTrips;
-use super::sweeper::{Numbers, Sweeper, Tallies, Tally, TaskRows};
+use super::sweeper::{Sweeper, Task};
 use super::weights::{effective_number, normalised, systematic};
 use super::{BetaUpdate, PseudoPrior};
 use crate::collective::Parts;
 use crate::engine::random::{Purpose, Streams};
-use crate::engine::{BitMatrix, Matrix, padded, rows_per_task};
+use crate::engine::{BitMatrix, Matrix, States, padded, rows_per_task};
 use crate::numerics::{Table, log_sum_exp};
 
 /// States of S chains, and the position of their random streams.
@@ -154,7 +154,9 @@ impl TemperedChains {
         let shared = Sweeper { path, all, tilt, update, sweeps, known, redrawn, seed, step };
         let task = path.rows_of_walker(chains, rows_per_task(chains));
         let parts = Parts::new(path.ranks(), chains, task);
-        let first = parts.own().start;
+        let (first, of_tasks) = (parts.own().start, parts.of_tasks());
+        let mut transitions = Table::zeros(parts.tasks(), k * k);
+        let mut round_trips = vec![0; parts.tasks()];
         let rows = (
             parts.of(self.visible.words_mut(), words).par_chunks_mut(task * words),
             parts.of(last.cached.as_mut_slice(), cached).par_chunks_mut(task * cached),
@@ -163,42 +165,47 @@ impl TemperedChains {
             parts.of(last.log_f.as_mut_slice(), k).par_chunks_mut(task * k),
             parts.of(occupancy.as_mut_slice(), k).par_chunks_mut(task * k),
             parts.of(posterior.as_mut_slice(), k).par_chunks_mut(task * k),
+            of_tasks.of(transitions.as_mut_slice(), k * k).par_chunks_mut(k * k),
+            of_tasks.of(&mut round_trips, 1).par_iter_mut(),
         );
-        let run = |(i, rows): (usize, (&mut [u64], _, _, _, _, _, _))| {
-            let (visible, cached, temperatures, trips, log_f, occupancy, posterior) = rows;
-            let numbers = Numbers { temperatures, trips, log_f, occupancy, posterior };
-            shared.run(TaskRows { first: (first + i * task) as u32, visible, cached, numbers })
+        let run = |(i, rows): (usize, (&mut [u64], _, _, _, _, _, _, _, _))| {
+            let (visible, cached, temperatures, trips, log_f, ..) = rows;
+            let (.., occupancy, posterior, transitions, round_trips) = rows;
+            let first = (first + i * task) as u32;
+            let states = States { visible, cached, first_row: first, known };
+            let task = Task {
+                first,
+                temperatures,
+                trips,
+                log_f,
+                occupancy,
+                posterior,
+                transitions,
+                round_trips,
+            };
+            shared.run(states, task);
         };
-        let own = parts.share(|| rows.into_par_iter().enumerate().map(run).collect());
-        let mut tallies = Tallies::new(own, &parts, k);
-        let log_f = last.log_f.as_mut_slice();
-        let tables = [log_f, occupancy.as_mut_slice(), posterior.as_mut_slice()];
-        self.gather(&parts, tables, &mut tallies);
-        let Tally { transitions, round_trips } = tallies.sum(k);
+        parts.share(|| rows.into_par_iter().enumerate().for_each(run));
+        // The results of other ranks: states and values of their chains, and the sums of their tasks.
+        let mut trips = self.round_trips.save();
+        let [directions, since_crossing, lineages] = &mut trips;
+        parts.gather([
+            parts.rows(self.visible.words_mut(), words),
+            parts.rows(&mut self.temperatures, 1),
+            parts.rows(directions, 1),
+            parts.rows(since_crossing, 1),
+            parts.rows(lineages, 1),
+            parts.rows(last.log_f.as_mut_slice(), k),
+            parts.rows(occupancy.as_mut_slice(), k),
+            parts.rows(posterior.as_mut_slice(), k),
+            of_tasks.rows(transitions.as_mut_slice(), k * k),
+            of_tasks.rows(&mut round_trips, 1),
+        ]);
+        self.round_trips.set(trips);
+        let (transitions, round_trips) = (transitions.column_sums(), round_trips.iter().sum());
         self.sweeps += sweeps as u64;
         self.round_trips.add(round_trips, sweeps);
         SweepRecord { occupancy, transitions, last, posterior, round_trips }
-    }
-
-    /// Includes the results of the chains of other ranks: states, tables [S, K], and the sums of their tasks.
-    fn gather(&mut self, parts: &Parts<'_>, tables: [&mut [f64]; 3], tallies: &mut Tallies) {
-        let (words, k) = (self.visible.words_per_row(), tables[0].len() / self.len().max(1));
-        let mut trips = self.round_trips.save();
-        let [directions, since_crossing, lineages] = &mut trips;
-        let [log_f, occupancy, posterior] = tables;
-        parts.gather([
-            parts.rows(self.visible.words_mut(), words),
-            parts.rows(&mut self.temperatures[..], 1),
-            parts.rows(&mut directions[..], 1),
-            parts.rows(&mut since_crossing[..], 1),
-            parts.rows(&mut lineages[..], 1),
-            parts.rows(log_f, k),
-            parts.rows(occupancy, k),
-            parts.rows(posterior, k),
-            parts.tasks_of(&mut tallies.transitions[..], k * k),
-            parts.tasks_of(&mut tallies.round_trips[..], 1),
-        ]);
-        self.round_trips.set(trips);
     }
 }
 

@@ -27,13 +27,6 @@ pub struct Trip {
     lineage: u32,
 }
 
-/// Order of the values from [`RoundTrips::save`].
-const SETTERS: [fn(&mut Trip, u32); 3] = [
-    |trip, value| trip.direction = value as u8,
-    |trip, value| trip.since_crossing = value,
-    |trip, value| trip.lineage = value,
-];
-
 /// Direction of each chain, and completed round trips in a sliding window of sweeps.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RoundTrips {
@@ -78,8 +71,8 @@ impl RoundTrips {
 
     /// Restores the values of [`RoundTrips::save`] of all ranks.
     pub(crate) fn set(&mut self, saved: [Vec<u32>; 3]) {
-        for (values, set) in saved.into_iter().zip(SETTERS) {
-            self.trips.iter_mut().zip(values).for_each(|(own, value)| set(own, value));
+        if let Some(restored) = Self::restore(saved, self.recent) {
+            *self = restored;
         }
     }
 

@@ -3,11 +3,10 @@
 use super::BetaUpdate;
 use super::path::TemperedPath;
 use super::round_trips::{RoundTrips, Trip};
-use crate::collective::Parts;
 use crate::context::interrupt;
 use crate::engine::host::{add_scaled, choose, softmax, softmax_of_line};
 use crate::engine::random::{Purpose, Streams};
-use crate::engine::{States, SweepStreams, Walker};
+use crate::engine::{Halves, States, SweepStreams, Walker};
 
 /// Common inputs of all tasks.
 pub(super) struct Sweeper<'a> {
@@ -26,172 +25,108 @@ pub(super) struct Sweeper<'a> {
     pub step: u64,
 }
 
-/// The rows of one task.
-pub(super) struct TaskRows<'a> {
-    pub first: u32,
-    pub visible: &'a mut [u64],
-    pub cached: &'a mut [f32],
-    pub numbers: Numbers<'a>,
-}
-
 /// Values of the chains of a task beside their states.
-pub(super) struct Numbers<'a> {
+pub(super) struct Task<'a> {
+    /// Its first chain.
+    pub first: u32,
     pub temperatures: &'a mut [u32],
     pub trips: &'a mut [Trip],
     pub log_f: &'a mut [f64],
     pub occupancy: &'a mut [f64],
     pub posterior: &'a mut [f64],
-}
-
-/// Sums over the chains of a task.
-pub(super) struct Tally {
-    pub transitions: Vec<f64>,
-    pub round_trips: u64,
-}
-
-/// Those of all tasks.
-pub(super) struct Tallies {
-    /// [tasks, K, K].
-    pub transitions: Vec<f64>,
-    /// `[tasks]`.
-    pub round_trips: Vec<u64>,
-}
-
-impl Tallies {
-    /// With the results of this rank's tasks, the others still empty; K temperatures.
-    pub fn new(own: Vec<Tally>, parts: &Parts<'_>, k: usize) -> Self {
-        let mut transitions = vec![0.0; parts.tasks() * k * k];
-        let mut round_trips = vec![0; parts.tasks()];
-        for (task, tally) in parts.own_tasks().zip(own) {
-            transitions[task * k * k..][..k * k].copy_from_slice(&tally.transitions);
-            round_trips[task] = tally.round_trips;
-        }
-        Self { transitions, round_trips }
-    }
-
-    /// Their sum, in the order of the tasks.
-    pub fn sum(&self, k: usize) -> Tally {
-        let mut sum = vec![0.0; k * k];
-        for task in self.transitions.chunks_exact(k * k) {
-            sum.iter_mut().zip(task).for_each(|(all, one)| *all += one);
-        }
-        Tally { transitions: sum, round_trips: self.round_trips.iter().sum() }
-    }
+    /// Sum over the chains of the task, [K, K].
+    pub transitions: &'a mut [f64],
+    /// Completed round trips of all its chains together.
+    pub round_trips: &'a mut u64,
 }
 
 impl Sweeper<'_> {
-    pub fn run(&self, rows: TaskRows<'_>) -> Tally {
-        let TaskRows { first, visible, cached, mut numbers } = rows;
-        let k = self.all.len();
-        let states = States { visible, cached, first_row: first, known: self.known };
+    pub fn run(&self, states: States<'_>, mut task: Task<'_>) {
         let mut walker = self.path.walker(states);
-        let mut tally = Tally { transitions: vec![0.0; k * k], round_trips: 0 };
         for sweep in 0..self.sweeps {
             interrupt::point();
-            match self.update {
-                BetaUpdate::Joint(repeats) if walker.halves().is_some() => {
-                    self.joint(
-                        sweep,
-                        repeats.max(1),
-                        first,
-                        &mut *walker,
-                        &mut numbers,
-                        &mut tally,
-                    );
+            match (self.update, walker.halves()) {
+                (BetaUpdate::Joint(repeats), Some(halves)) => {
+                    self.joint(sweep, repeats.max(1), halves, &mut task);
                 }
-                _ => self.collapsed(sweep, first, &mut *walker, &mut numbers, &mut tally),
+                _ => self.collapsed(sweep, &mut *walker, &mut task),
             }
         }
-        walker.log_f(self.all, numbers.log_f);
+        walker.log_f(self.all, task.log_f);
         walker.store();
-        let scale = 1.0 / self.sweeps as f64;
-        for s in 0..numbers.temperatures.len() {
-            softmax(&numbers.log_f[s * k..][..k], self.tilt, &mut numbers.posterior[s * k..][..k]);
-            numbers.note(s, numbers.temperatures[s], 1.0, &mut tally);
-            numbers.occupancy[s * k..][..k].iter_mut().for_each(|c| *c *= scale);
+        let (k, scale) = (self.all.len(), 1.0 / self.sweeps as f64);
+        for s in 0..task.temperatures.len() {
+            softmax(&task.log_f[s * k..][..k], self.tilt, &mut task.posterior[s * k..][..k]);
+            task.note(s, task.temperatures[s], 1.0);
+            task.occupancy[s * k..][..k].iter_mut().for_each(|c| *c *= scale);
         }
-        tally
     }
 
     /// k ~ q(k | v), then a sweep at k. The statistics are those of the state before it, from the previous sweep.
-    fn collapsed(
-        &self,
-        sweep: usize,
-        first: u32,
-        walker: &mut dyn Walker,
-        numbers: &mut Numbers<'_>,
-        tally: &mut Tally,
-    ) {
+    fn collapsed(&self, sweep: usize, walker: &mut dyn Walker, task: &mut Task<'_>) {
         let (k, step) = (self.all.len(), self.step + sweep as u64);
         if sweep > 0 || !self.known {
-            walker.log_f(self.all, numbers.log_f);
+            walker.log_f(self.all, task.log_f);
         }
         let choices = Streams::new(self.seed, Purpose::TemperedBeta, step);
-        for s in 0..numbers.temperatures.len() {
-            softmax(&numbers.log_f[s * k..][..k], self.tilt, &mut numbers.posterior[s * k..][..k]);
+        for s in 0..task.temperatures.len() {
+            softmax(&task.log_f[s * k..][..k], self.tilt, &mut task.posterior[s * k..][..k]);
             if sweep > 0 {
-                numbers.note(s, numbers.temperatures[s], 1.0, tally);
+                task.note(s, task.temperatures[s], 1.0);
             }
-            self.choose(sweep, s, choices.row(first + s as u32).uniform(), numbers);
+            self.choose(sweep, s, choices, task);
         }
-        tally.round_trips += numbers.advance(first, k);
-        walker.sweep(numbers.temperatures, &SweepStreams::tempered(self.seed, step));
+        task.advance(k);
+        walker.sweep(task.temperatures, &SweepStreams::tempered(self.seed, step));
     }
 
     /// h | v, k, then k ~ q(k | v, h), `repeats` times; then v | h, k.
-    fn joint(
-        &self,
-        sweep: usize,
-        repeats: usize,
-        first: u32,
-        walker: &mut dyn Walker,
-        numbers: &mut Numbers<'_>,
-        tally: &mut Tally,
-    ) {
-        let Some(walker) = walker.halves() else { return };
+    fn joint(&self, sweep: usize, repeats: usize, walker: &mut dyn Halves, task: &mut Task<'_>) {
         let (k, step) = (self.all.len(), self.step + sweep as u64);
         let betas = self.path.ladder().betas();
         let scale = 1.0 / repeats as f64;
-        let generated_at = numbers.temperatures.to_vec();
+        let generated_at = task.temperatures.to_vec();
         let mut slopes = vec![0.0; generated_at.len()];
         for repeat in 0..repeats {
             // Streams of repeats lie side by side in the step's high range.
             let step = step + ((repeat as u64) << 48);
-            walker.draw_hidden(numbers.temperatures, &SweepStreams::tempered(self.seed, step));
+            walker.draw_hidden(task.temperatures, &SweepStreams::tempered(self.seed, step));
             walker.slopes_of_both(&mut slopes);
             let choices = Streams::new(self.seed, Purpose::TemperedBeta, step);
             for (s, (&generated_at, &slope)) in generated_at.iter().zip(&slopes).enumerate() {
-                softmax_of_line(slope, betas, self.tilt, &mut numbers.posterior[s * k..][..k]);
+                softmax_of_line(slope, betas, self.tilt, &mut task.posterior[s * k..][..k]);
                 if sweep > 0 {
-                    numbers.note(s, generated_at, scale, tally);
+                    task.note(s, generated_at, scale);
                 }
-                self.choose(sweep, s, choices.row(first + s as u32).uniform(), numbers);
+                self.choose(sweep, s, choices, task);
             }
         }
-        tally.round_trips += numbers.advance(first, k);
+        task.advance(k);
         // h was drawn at the previous k; (v | h, k) needs no redraw: h and k are one joint state.
-        walker.draw_visible(numbers.temperatures, &SweepStreams::tempered(self.seed, step));
+        walker.draw_visible(task.temperatures, &SweepStreams::tempered(self.seed, step));
     }
 
     /// k ~ q, unless the temperatures were just redrawn and are used for this sweep.
-    fn choose(&self, sweep: usize, s: usize, uniform: f64, numbers: &mut Numbers<'_>) {
+    fn choose(&self, sweep: usize, s: usize, choices: Streams, task: &mut Task<'_>) {
         if sweep > 0 || !self.redrawn {
             let k = self.all.len();
-            numbers.temperatures[s] = choose(&numbers.posterior[s * k..][..k], uniform);
+            let uniform = choices.row(task.first + s as u32).uniform();
+            task.temperatures[s] = choose(&task.posterior[s * k..][..k], uniform);
         }
     }
 }
 
-impl Numbers<'_> {
+impl Task<'_> {
     /// Adds q of chain `s`, whose state was generated at a temperature, to its occupancy and to the transitions.
-    fn note(&mut self, s: usize, generated_at: u32, weight: f64, tally: &mut Tally) {
+    fn note(&mut self, s: usize, generated_at: u32, weight: f64) {
         let k = self.posterior.len() / self.temperatures.len();
         let q = &self.posterior[s * k..][..k];
         add_scaled(q, weight, &mut self.occupancy[s * k..][..k]);
-        add_scaled(q, weight, &mut tally.transitions[generated_at as usize * k..][..k]);
+        add_scaled(q, weight, &mut self.transitions[generated_at as usize * k..][..k]);
     }
 
-    fn advance(&mut self, first: u32, k: usize) -> u64 {
-        RoundTrips::advance(self.trips, first, self.temperatures, k as u32 - 1)
+    fn advance(&mut self, k: usize) {
+        *self.round_trips +=
+            RoundTrips::advance(self.trips, self.first, self.temperatures, k as u32 - 1);
     }
 }

@@ -74,11 +74,7 @@ impl<'a, P: TemperedPath> Tempering<'a, P> {
         let m = self.path.n_visible();
         let rows = self.samples.len() / self.chains.visible.words_per_row();
         let all = BitMatrix::from_words(rows, m, self.samples.clone());
-        let taken = rows.min(most);
-        all.map_or_else(
-            || BitMatrix::zeros(0, m),
-            |all| all.select((0..taken).map(|i| i * rows / taken)),
-        )
+        all.map_or_else(|| BitMatrix::zeros(0, m), |all| all.spread(most))
     }
 
     /// `count` states at beta = 1 (k = K alone), `spacing` sweeps between two tries.
@@ -111,16 +107,13 @@ impl<'a, P: TemperedPath> Tempering<'a, P> {
             }
         }
         let chains_used = used.iter().filter(|used| **used).count();
-        let visible = BitMatrix::from_words(taken, self.path.n_visible(), words);
-        visible.filter(|visible| visible.rows() == count).map_or_else(
-            || {
-                Err(Error::NotMixed(format!(
-                    "only {taken} of {count} samples after {looks} looks at {} chains: they hardly ever come to beta = 1; more temperatures or another start would help",
-                    used.len()
-                )))
-            },
-            |visible| Ok(AtOne { visible, chains_used }),
-        )
+        match BitMatrix::from_words(taken, self.path.n_visible(), words) {
+            Some(visible) if taken == count => Ok(AtOne { visible, chains_used }),
+            _ => Err(Error::NotMixed(format!(
+                "only {taken} of {count} samples after {looks} looks at {} chains: they hardly ever come to beta = 1; more temperatures or another start would help",
+                used.len()
+            ))),
+        }
     }
 
     /// A lower bound of log Z from the weights of the annealing pass that guessed zeta, which fails with at most this probability;

@@ -43,7 +43,7 @@ pub fn accumulate(how: Product, workers: Workers, matrix: &FixedPoint, rows: Pac
 fn accumulate_numbers(how: Product, workers: Workers, matrix: &FixedPoint, rows: &PackedRows<'_>) {
     let (units, columns) = (matrix.units(), rows.stride);
     assert!(rows.words == words_per_row(units) && columns == matrix.scale.len());
-    let panels = match &matrix.layout {
+    let sparse: Vec<bool> = match &matrix.layout {
         Layout::Panels(panels) if rows.count() < FEWEST_ROWS => {
             let add_up = without_table(how.set);
             for column in (0..columns).step_by(PANEL) {
@@ -53,12 +53,8 @@ fn accumulate_numbers(how: Product, workers: Workers, matrix: &FixedPoint, rows:
             }
             return;
         }
-        Layout::Panels(panels) => Some(panels),
-        Layout::Planes(_) => None,
-    };
-    let sparse: Vec<bool> = match panels {
-        Some(_) => (0..rows.words).map(|word| rows.sparse(word)).collect(),
-        None => Vec::new(),
+        Layout::Panels(_) => (0..rows.words).map(|word| rows.sparse(word)).collect(),
+        Layout::Planes(_) => Vec::new(),
     };
     let parts = workers.for_products(rows.count() * units * columns);
     let part = (columns / PANEL).div_ceil(parts) * PANEL;
@@ -72,7 +68,7 @@ fn accumulate_numbers(how: Product, workers: Workers, matrix: &FixedPoint, rows:
                     look_up(how, (panels, units, &matrix.scale), columns, &sparse, table, rows);
                 }
                 #[cfg(target_arch = "x86_64")]
-                Layout::Planes(planes) => amx::multiply(planes, &matrix.scale, columns, rows),
+                Layout::Planes(planes) => amx::multiply(planes, &matrix.scale, columns, rows, rows),
                 #[cfg(not(target_arch = "x86_64"))]
                 Layout::Planes(_) => unreachable!("no matrix units on this architecture"),
             }
@@ -107,7 +103,10 @@ pub fn accumulate_and_draw(
             let given = &rows.given[here.start * rows.words..here.end * rows.words];
             let rows = PackedRows::without_output(given, rows.words, rows.start);
             // SAFETY: layouts are those of detected instruction sets; nothing is written but draws.
-            unsafe { amx::draw(planes, &matrix.scale, &rows, Draws::new(draw, set, out)) };
+            unsafe {
+                let draws = Draws::new(draw, set, out);
+                amx::multiply(planes, &matrix.scale, 0..rows.stride, &rows, draws);
+            }
         });
         return true;
     }

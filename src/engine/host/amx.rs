@@ -8,7 +8,7 @@ use std::ops::Range;
 
 use super::packed_rows::PackedRows;
 use super::planes::{Planes, Tile, WIDTH};
-use super::tile_output::{Draws, Output};
+use super::tile_output::Output;
 use super::tiles::{HEIGHT, Sums, Tiles, multiply_with};
 
 /// Whether this processor has tiles of 8-bit integers, and the system lets this process use them.
@@ -43,31 +43,12 @@ fn permitted() -> bool {
     result == 0
 }
 
-/// [`multiply_with`] on tiles of the processor, to a matrix.
+/// [`multiply_with`] on tiles of the processor.
 ///
 /// # Safety
-/// [`is_available`], as AVX-512 is; nobody else works on these columns.
-pub unsafe fn multiply(
-    planes: &Planes,
-    scale: &[f32],
-    columns: Range<usize>,
-    rows: &PackedRows<'_>,
-) {
-    // SAFETY: the caller's.
-    unsafe { on_tiles(planes, scale, columns, rows, rows) }
-}
-
-/// The same, to draws.
-///
-/// # Safety
-/// As of [`multiply`].
-pub unsafe fn draw(planes: &Planes, scale: &[f32], rows: &PackedRows<'_>, draws: Draws<'_>) {
-    // SAFETY: the caller's.
-    unsafe { on_tiles(planes, scale, 0..rows.stride, rows, draws) }
-}
-
+/// [`is_available`], as AVX-512 is; nobody else works on these columns of the output.
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx2")]
-fn on_tiles(
+pub unsafe fn multiply(
     planes: &Planes,
     scale: &[f32],
     columns: Range<usize>,

@@ -1,6 +1,5 @@
 //! Rows of the centered gradient of W and what they correct the gradients of the biases by, in one pass.
 
-use super::InstructionSet;
 use super::instruction_set::for_every_instruction_set;
 
 /// f64 in one vector of AVX-512; sums run in this many lanes on every instruction set.
@@ -27,18 +26,9 @@ pub struct VisibleTerms<'a> {
     pub difference: f64,
 }
 
-/// Writes dW of a visible unit to `out` and adds dW mu to `correction`, `[J]`; returns dW lam, the correction of its bias.
-pub fn centered_row(
-    unit: VisibleTerms<'_>,
-    hidden: HiddenTerms<'_>,
-    correction: &mut [f64],
-    out: &mut [f32],
-) -> f64 {
-    run(InstructionSet::detect(), unit, hidden, correction, out)
-}
-
 for_every_instruction_set! {
-    fn run(
+    /// Writes dW of a visible unit to `out` and adds dW mu to `correction`, `[J]`; returns dW lam, the correction of its bias.
+    pub fn centered_row, centered_row_with(
         unit: VisibleTerms<'_>,
         hidden: HiddenTerms<'_>,
         correction: &mut [f64],
@@ -95,6 +85,7 @@ impl VisibleTerms<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::engine::host::InstructionSet;
 
     /// Sizes with and without a rest, against sums one by one; the same bits on every instruction set.
     #[test]
@@ -111,7 +102,7 @@ mod tests {
             let hidden = HiddenTerms { offsets: &offsets, difference: &difference };
             let results = InstructionSet::available().into_iter().map(|set| {
                 let (mut correction, mut out) = (vec![0.5; n], vec![0.0; n]);
-                let sum = run(set, unit, hidden, &mut correction, &mut out);
+                let sum = centered_row_with(set, unit, hidden, &mut correction, &mut out);
                 (sum, correction, out)
             });
             let results: Vec<_> = results.collect();

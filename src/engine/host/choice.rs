@@ -1,26 +1,17 @@
 //! Use of the probabilities q of a chain's temperatures: adding them to a statistic, and drawing from them.
 
-use super::InstructionSet;
 use super::instruction_set::for_every_instruction_set;
 use super::softmax::LANES;
 use crate::numerics::index_at;
 
-/// sum_k += scale q_k. Both of length K.
-pub(crate) fn add_scaled(q: &[f64], scale: f64, sum: &mut [f64]) {
-    add_scaled_with(InstructionSet::detect(), q, scale, sum);
-}
-
-/// The index that a uniform number in [0, 1) selects from probabilities that sum to 1.
-pub fn choose(q: &[f64], uniform: f64) -> u32 {
-    choose_with(InstructionSet::detect(), q, uniform)
+for_every_instruction_set! {
+    /// sum_k += scale q_k. Both of length K.
+    pub(crate) fn add_scaled, add_scaled_with(q: &[f64], scale: f64, sum: &mut [f64]) = add_scaled_body
 }
 
 for_every_instruction_set! {
-    fn add_scaled_with(q: &[f64], scale: f64, sum: &mut [f64]) = add_scaled_body
-}
-
-for_every_instruction_set! {
-    fn choose_with(q: &[f64], uniform: f64) -> u32 = choose_body
+    /// The index that a uniform number in [0, 1) selects from probabilities that sum to 1.
+    pub fn choose, choose_with(q: &[f64], uniform: f64) -> u32 = choose_body
 }
 
 #[inline(always)]
@@ -50,6 +41,7 @@ fn choose_body(q: &[f64], uniform: f64) -> u32 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::engine::host::InstructionSet;
     use crate::engine::random::{Purpose, Streams};
 
     /// Every index is chosen on its own interval of the uniform number, on every instruction set.

@@ -2,13 +2,13 @@
 
 use rayon::prelude::*;
 
-use super::geometric::GeometricWalker;
-use super::mixture::MixtureWalker;
-use super::{Host, moments};
-use crate::collective::{Collective, Parts};
+use super::Host;
+use super::moments::moments;
+use super::walker::HostWalker;
+use crate::collective::{Collective, Parts, for_moments};
 use crate::engine::{
-    Base, BetaGrid, BitMatrix, Engine, Layer, Matrix, Moments, Route, States, Walker, padded,
-    rows_per_thread_for,
+    BetaGrid, BitMatrix, Engine, Layer, Matrix, Moments, Route, States, Walker, Workers, awake,
+    padded, rows_per_task, rows_per_thread_for,
 };
 use crate::model::Parameters;
 use crate::units::Variables;
@@ -24,7 +24,7 @@ impl Host {
         let rows = given.len() / words.max(1);
         let task = rows_per_thread_for(rows, from * units);
         if task >= rows {
-            return self.inputs_by_all(layer, given, out);
+            return self.inputs_by(Workers::All, layer, given, out);
         }
         out.par_chunks_mut(task * stride)
             .zip(given.par_chunks(task * words))
@@ -82,16 +82,29 @@ impl Engine for Host {
                 }
             });
         });
-        parts.gather([parts.rows(&mut values[..], 1)]);
+        parts.gather([parts.rows(&mut values, 1)]);
         values
     }
 
     fn gibbs(&self, visible: &mut BitMatrix, sweeps: usize, seed: u64, step: u64) {
-        self.gibbs_sweeps(visible, sweeps, seed, step);
+        let products = sweeps.max(1) * 2 * self.weights.units() * self.weights.columns();
+        awake(visible.rows() * products, || {
+            self.gibbs_awake(visible, sweeps, (seed, step), products);
+        });
     }
 
     fn moments(&self, visible: &BitMatrix, weights: Option<&[f64]>) -> Moments {
-        moments::moments(self, visible, weights)
+        let n_hidden = self.n_units(Layer::Hidden);
+        let mut inputs = Matrix::filled(visible.rows(), n_hidden, 0.0);
+        let words = visible.words_per_row();
+        let ranks = for_moments(self.ranks(), visible.rows());
+        let parts = Parts::new(ranks, visible.rows(), rows_per_task(visible.rows()));
+        let own = &visible.words()[parts.own().start * words..parts.own().end * words];
+        parts.share(|| {
+            let inputs = parts.of(inputs.as_mut_slice(), padded(n_hidden));
+            self.inputs_of_rows(Layer::Hidden, own, inputs);
+        });
+        moments(self, &parts, visible, inputs, weights)
     }
 
     /// The cached values are x(v), of this rank's own rows if ranks divide the work.
@@ -101,14 +114,12 @@ impl Engine for Host {
         cached: Matrix,
         weights: Option<&[f64]>,
     ) -> Moments {
-        moments::moments_from_inputs(self, visible, cached, weights)
+        let parts = Parts::new(self.ranks(), visible.rows(), rows_per_task(visible.rows()));
+        moments(self, &parts, visible, cached, weights)
     }
 
     fn walker<'a>(&'a self, route: Route<'a>, states: States<'a>) -> Box<dyn Walker + 'a> {
-        match route.base {
-            Base::Product(base) => Box::new(GeometricWalker::new(self, route.grid, base, states)),
-            Base::Mixture(base) => Box::new(MixtureWalker::new(self, route.grid, base, states)),
-        }
+        Box::new(HostWalker::new(self, route, states))
     }
 
     fn cached(&self) -> usize {

@@ -5,27 +5,13 @@ use rayon::prelude::*;
 use super::Host;
 use crate::collective::Parts;
 use crate::engine::{
-    BitMatrix, Draw, Engine, Layer, Matrix, SweepStreams, Workers, awake, rows_per_task,
+    BitMatrix, Draw, Engine, Layer, Matrix, SweepStreams, Workers, rows_per_task,
     rows_per_thread_for,
 };
 
 impl Host {
-    /// `sweeps` sweeps h | v, v | h of all rows at beta = 1; see [`crate::engine::Engine::gibbs`].
-    pub(super) fn gibbs_sweeps(
-        &self,
-        visible: &mut BitMatrix,
-        sweeps: usize,
-        seed: u64,
-        step: u64,
-    ) {
-        let (n_visible, n_hidden) = (self.n_units(Layer::Visible), self.n_units(Layer::Hidden));
-        let products = sweeps.max(1) * 2 * n_visible * n_hidden;
-        awake(visible.rows() * products, || {
-            self.gibbs_awake(visible, sweeps, (seed, step), products);
-        });
-    }
-
-    fn gibbs_awake(
+    /// `sweeps` sweeps h | v, v | h of all rows at beta = 1, so many products of a row in all, while other threads are awake.
+    pub(super) fn gibbs_awake(
         &self,
         visible: &mut BitMatrix,
         sweeps: usize,

@@ -138,8 +138,15 @@ impl fmt::Display for InstructionSet {
 }
 
 /// Compiles `$body`, plain code that must be `#[inline(always)]`, for every instruction set; the function it defines runs
-/// that of the set it is given as first argument.
+/// that of the set it is given as first argument. Of two names the first one is a function that takes the best set there is.
 macro_rules! for_every_instruction_set {
+    ($(#[$attribute:meta])* $visibility:vis fn $best:ident, $name:ident($($argument:ident: $type:ty),*) $(-> $result:ty)? = $body:path) => {
+        $(#[$attribute])*
+        $visibility fn $best($($argument: $type),*) $(-> $result)? {
+            $name($crate::engine::host::InstructionSet::detect(), $($argument),*)
+        }
+        for_every_instruction_set! { fn $name($($argument: $type),*) $(-> $result)? = $body }
+    };
     ($(#[$attribute:meta])* $visibility:vis fn $name:ident($($argument:ident: $type:ty),*) $(-> $result:ty)? = $body:path) => {
         $(#[$attribute])*
         $visibility fn $name(set: $crate::engine::host::InstructionSet, $($argument: $type),*) $(-> $result)? {

@@ -1,6 +1,5 @@
 //! Means of units given their inputs, weighted by row: what the gradient's statistics are sums of.
 
-use super::InstructionSet;
 use super::instruction_set::for_every_instruction_set;
 use super::math::exp_f32;
 
@@ -11,12 +10,7 @@ for_every_instruction_set! {
 
 for_every_instruction_set! {
     /// Adds rows of `stride` numbers to sums of their columns, row after row; columns beyond `sums` are padding.
-    fn add(stride: usize, rows: &[f32], sums: &mut [f64]) = add_body
-}
-
-/// Adds rows of `stride` numbers to sums of their columns, row after row, in the best instructions there are.
-pub(crate) fn add_rows(stride: usize, rows: &[f32], sums: &mut [f64]) {
-    add(InstructionSet::detect(), stride, rows, sums);
+    pub(crate) fn add_rows, add_rows_with(stride: usize, rows: &[f32], sums: &mut [f64]) = add_body
 }
 
 #[inline(always)]

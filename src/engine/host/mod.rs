@@ -16,13 +16,11 @@ mod draw_neon;
 mod draw_row;
 mod engine;
 mod fixed_point;
-mod geometric;
 mod gibbs;
 mod instruction_set;
 mod look_up;
 pub mod math;
 mod means;
-mod mixture;
 mod moments;
 mod normals;
 mod operations;
@@ -44,6 +42,7 @@ mod tile_output;
 #[cfg_attr(not(target_arch = "x86_64"), allow(dead_code))]
 mod tiles;
 mod tuning;
+mod walker;
 
 pub use categorical::draw_categorical;
 pub(crate) use centered::{HiddenTerms, VisibleTerms, centered_row};

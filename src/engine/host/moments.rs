@@ -3,40 +3,11 @@
 use rayon::prelude::*;
 
 use super::{Host, add_rows};
-use crate::collective::{Parts, for_moments};
-use crate::engine::{
-    AS_AN_EXPONENTIAL, BitMatrix, Engine, Layer, Matrix, Moments, fewest_tasks, padded,
-    rows_per_task,
-};
+use crate::collective::Parts;
+use crate::engine::{AS_AN_EXPONENTIAL, BitMatrix, Matrix, Moments, fewest_tasks, rows_per_task};
 
-/// Moments over packed rows with weights that sum to 1 (1/n each without).
-pub(super) fn moments(host: &Host, visible: &BitMatrix, weights: Option<&[f64]>) -> Moments {
-    let n_hidden = host.n_units(Layer::Hidden);
-    let mut inputs = Matrix::filled(visible.rows(), n_hidden, 0.0);
-    let words = visible.words_per_row();
-    let ranks = for_moments(host.ranks(), visible.rows());
-    let parts = Parts::new(ranks, visible.rows(), rows_per_task(visible.rows()));
-    let own = &visible.words()[parts.own().start * words..parts.own().end * words];
-    parts.share(|| {
-        let inputs = parts.of(inputs.as_mut_slice(), padded(n_hidden));
-        host.inputs_of_rows(Layer::Hidden, own, inputs);
-    });
-    of_parts(host, &parts, visible, inputs, weights)
-}
-
-/// As [`moments`], with given hidden pre-activations; of this rank's own rows, if ranks divide the work.
-pub(super) fn moments_from_inputs(
-    host: &Host,
-    visible: &BitMatrix,
-    inputs: Matrix,
-    weights: Option<&[f64]>,
-) -> Moments {
-    let parts = Parts::new(host.ranks(), visible.rows(), rows_per_task(visible.rows()));
-    of_parts(host, &parts, visible, inputs, weights)
-}
-
-/// Moments with the pre-activations of this rank's part.
-fn of_parts(
+/// Moments over packed rows with weights that sum to 1 (1/n each without), from the hidden pre-activations of this rank's part.
+pub(super) fn moments(
     host: &Host,
     parts: &Parts<'_>,
     visible: &BitMatrix,
@@ -48,7 +19,8 @@ fn of_parts(
     let even = 1.0 / rows.max(1) as f64;
     let stride = inputs.stride();
     let task = rows_per_task(rows);
-    let first = parts.own_tasks().start;
+    let of_tasks = parts.of_tasks();
+    let first = of_tasks.own().start;
     let mut partial = vec![0.0; parts.tasks() * n_hidden];
     let work = |(i, (chunk, sums)): (usize, (&mut [f32], &mut [f64]))| {
         let i = first + i;
@@ -64,12 +36,12 @@ fn of_parts(
     };
     parts.share(|| {
         let own = parts.of(inputs.as_mut_slice(), stride);
-        let sums = parts.of_tasks(&mut partial, n_hidden);
+        let sums = of_tasks.of(&mut partial, n_hidden);
         let fewest = fewest_tasks(own.len() * AS_AN_EXPONENTIAL);
         let tasks = own.par_chunks_mut(task * stride).zip(sums.par_chunks_mut(n_hidden));
         tasks.enumerate().with_min_len(fewest).for_each(work);
     });
-    let sums = parts.tasks_of(&mut partial[..], n_hidden);
+    let sums = of_tasks.rows(&mut partial, n_hidden);
     parts.gather([sums, parts.rows(inputs.as_mut_slice(), stride)]);
     let mut hidden = vec![0.0; n_hidden];
     for sums in partial.chunks_exact(n_hidden) {

@@ -99,7 +99,8 @@ impl Host {
         }
     }
 
-    fn inputs_by(&self, workers: Workers, layer: Layer, given: &[u64], out: &mut [f32]) {
+    /// As [`Host::inputs_of`], by all threads where that is worthwhile: for rows that are too few to divide among them.
+    pub(super) fn inputs_by(&self, workers: Workers, layer: Layer, given: &[u64], out: &mut [f32]) {
         let (matrix, bias) = self.of_layer(layer);
         let of_bits = |given: &[u64], out: &mut [f32]| {
             let rows = PackedRows::new(given, words_per_row(matrix.units()), bias, out);
@@ -115,11 +116,6 @@ impl Host {
     /// `out`: [rows, stride].
     pub fn inputs_of(&self, layer: Layer, given: &[u64], out: &mut [f32]) {
         self.inputs_by(Workers::One, layer, given, out);
-    }
-
-    /// As [`Host::inputs_of`], by all threads: for rows that are too few to divide among them.
-    pub fn inputs_by_all(&self, layer: Layer, given: &[u64], out: &mut [f32]) {
-        self.inputs_by(Workers::All, layer, given, out);
     }
 
     /// Draws `layer` given packed rows of the other one; `draw`: without inputs. `inputs` has room for pre-activations where they are kept.

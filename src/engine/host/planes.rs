@@ -127,12 +127,7 @@ fn pack_block(
     let planes = tiles.len() / units.div_ceil(DEPTH);
     for (unit, values) in values.chunks(stride).take(units).enumerate() {
         for (column, (value, inverse)) in values.iter().zip(inverse).enumerate() {
-            set_number(
-                &mut tiles[unit / DEPTH * planes..][..planes],
-                unit % DEPTH,
-                column,
-                value * inverse,
-            );
+            set_number(tiles, planes, (unit, column), value * inverse);
         }
     }
 }
@@ -155,19 +150,15 @@ fn pack_rows(
     let planes = tiles.len() / units.div_ceil(DEPTH);
     for (column, (values, inverse)) in values.chunks(units).zip(inverse).enumerate() {
         for (unit, value) in values.iter().enumerate() {
-            set_number(
-                &mut tiles[unit / DEPTH * planes..][..planes],
-                unit % DEPTH,
-                column,
-                value * inverse,
-            );
+            set_number(tiles, planes, (unit, column), value * inverse);
         }
     }
 }
 
-fn set_number(tiles: &mut [Tile], unit: usize, column: usize, value: f32) {
+fn set_number(tiles: &mut [Tile], planes: usize, (unit, column): (usize, usize), value: f32) {
     let bytes = whole([value; 4], [1.0; 4])[0].to_le_bytes();
-    for (tile, byte) in tiles.iter_mut().zip(bytes) {
+    let (block, unit) = (unit / DEPTH, unit % DEPTH);
+    for (tile, byte) in tiles[block * planes..][..planes].iter_mut().zip(bytes) {
         tile.0[unit / 4][4 * column + unit % 4] = byte;
     }
 }

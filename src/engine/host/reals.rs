@@ -27,7 +27,7 @@ pub(super) struct RealWeights {
 impl RealWeights {
     pub fn of(parameters: &Parameters) -> Self {
         let Parameters { n_hidden, variables, .. } = parameters;
-        let row = |i: usize| &parameters.weights[i * n_hidden..][..*n_hidden];
+        let row = |i: usize| parameters.weights_of(i);
         let both = variables.reals().flat_map(|(i, real)| [(i, real, false), (i + 1, real, true)]);
         // Squares have weights in mixtures alone.
         let used: Vec<_> =

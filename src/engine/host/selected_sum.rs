@@ -1,18 +1,13 @@
 //! Sums of the values whose bits are set: the products c.v and h.x of one row, which decide the joint update of beta.
 
-use super::InstructionSet;
 use super::instruction_set::for_every_instruction_set;
 
 /// f64 in one vector of AVX-512; sums run in this many lanes on every instruction set.
 const LANES: usize = 8;
 
-/// sum of x_i over set bits i. `x` is padded to whole vectors; bits of padding are zero.
-pub(crate) fn selected_sum(bits: &[u64], x: &[f32]) -> f64 {
-    selected_sum_with(InstructionSet::detect(), bits, x)
-}
-
 for_every_instruction_set! {
-    fn selected_sum_with(bits: &[u64], x: &[f32]) -> f64 = body
+    /// sum of x_i over set bits i. `x` is padded to whole vectors; bits of padding are zero.
+    pub(crate) fn selected_sum, selected_sum_with(bits: &[u64], x: &[f32]) -> f64 = body
 }
 
 #[inline(always)]
@@ -35,6 +30,7 @@ fn body(bits: &[u64], x: &[f32]) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::engine::host::InstructionSet;
     use crate::engine::random::{Purpose, Streams};
     use crate::engine::{BitMatrix, PADDING, for_each_set_bit, padded};
 

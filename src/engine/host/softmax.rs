@@ -1,47 +1,30 @@
 //! Exponentials over temperatures: q(k|v) and q(k|v, h) of a row, and the weights of a shift. With fast sweeps these S x K
 //! exponentials cost as much as the sweep itself unless they are vectorised.
 
-use super::InstructionSet;
 use super::instruction_set::for_every_instruction_set;
 use super::math::exp_f64;
 
 /// f64 in one vector of AVX-512; sums run in this many lanes on every instruction set.
 pub(super) const LANES: usize = 8;
 
-/// q_k = softmax_k(log_f_k + tilt_k), every entry positive (exponents are cut at -700). All of length K.
-pub fn softmax(log_f: &[f64], tilt: &[f64], q: &mut [f64]) {
-    softmax_with(InstructionSet::detect(), log_f, tilt, q);
-}
-
-/// q_k = softmax_k(beta_k slope + tilt_k), as [`softmax`]: log f(v, h) is linear in beta.
-pub(crate) fn softmax_of_line(slope: f64, betas: &[f64], tilt: &[f64], q: &mut [f64]) {
-    softmax_of_line_with(InstructionSet::detect(), slope, betas, tilt, q);
-}
-
-/// out_k = q_k exp(to_k - from_k), exponents cut at +-700. All of one length.
-pub(crate) fn reweigh(q: &[f64], from: &[f64], to: &[f64], out: &mut [f64]) {
-    reweigh_with(InstructionSet::detect(), q, from, to, out);
-}
-
-/// Replaces x by exp(x), exponents cut at +-700.
-pub(crate) fn exponentials(x: &mut [f64]) {
-    exponentials_with(InstructionSet::detect(), x);
+for_every_instruction_set! {
+    /// Replaces x by exp(x), exponents cut at +-700.
+    pub(crate) fn exponentials, exponentials_with(x: &mut [f64]) = exponentials_body
 }
 
 for_every_instruction_set! {
-    fn exponentials_with(x: &mut [f64]) = exponentials_body
+    /// q_k = softmax_k(log_f_k + tilt_k), every entry positive (exponents are cut at -700). All of length K.
+    pub fn softmax, softmax_with(log_f: &[f64], tilt: &[f64], q: &mut [f64]) = softmax_body
 }
 
 for_every_instruction_set! {
-    fn softmax_with(log_f: &[f64], tilt: &[f64], q: &mut [f64]) = softmax_body
+    /// q_k = softmax_k(beta_k slope + tilt_k), as [`softmax`]: log f(v, h) is linear in beta.
+    pub(crate) fn softmax_of_line, softmax_of_line_with(slope: f64, betas: &[f64], tilt: &[f64], q: &mut [f64]) = softmax_of_line_body
 }
 
 for_every_instruction_set! {
-    fn softmax_of_line_with(slope: f64, betas: &[f64], tilt: &[f64], q: &mut [f64]) = softmax_of_line_body
-}
-
-for_every_instruction_set! {
-    fn reweigh_with(q: &[f64], from: &[f64], to: &[f64], out: &mut [f64]) = reweigh_body
+    /// out_k = q_k exp(to_k - from_k), exponents cut at +-700. All of one length.
+    pub(crate) fn reweigh, reweigh_with(q: &[f64], from: &[f64], to: &[f64], out: &mut [f64]) = reweigh_body
 }
 
 #[inline(always)]
@@ -110,6 +93,7 @@ fn normalise(q: &mut [f64]) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::engine::host::InstructionSet;
     use crate::engine::random::{Purpose, Streams};
 
     #[test]

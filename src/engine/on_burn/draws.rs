@@ -80,7 +80,7 @@ fn multiplied(x: Tensor<2, Int>, by: i32) -> Tensor<2, Int> {
     if wide { product.bitwise_and_scalar(0xFFFF_FFFF_i64) } else { product }
 }
 
-/// Numbers of columns.
+/// Whole numbers, such as those of columns.
 pub(super) fn list(values: impl IntoIterator<Item = i32>, device: &Device) -> Tensor<1, Int> {
     let values: Vec<i32> = values.into_iter().collect();
     let length = values.len();

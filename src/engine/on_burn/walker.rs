@@ -1,8 +1,9 @@
 //! Chains on a path, on a device: states stay there from sweep to sweep.
 
 use burn::tensor::activation::sigmoid;
-use burn::tensor::{Int, Tensor, TensorData};
+use burn::tensor::{Tensor, TensorData};
 
+use super::draws::list;
 use super::{OnBurn, softplus};
 use crate::engine::{
     Base, BaseDistribution, Halves, MixtureBase, Route, States, SweepStreams, Walker,
@@ -141,15 +142,14 @@ impl<'a> BurnWalker<'a> {
         let Base::Mixture(base) = self.route.base else {
             return self.base.logits.clone().repeat_dim(0, self.rows);
         };
-        let (betas, first_row) = (self.route.grid.betas(), self.states.first_row);
+        let (engine, betas, first_row) =
+            (self.engine, self.route.grid.betas(), self.states.first_row);
         let log_p = self.densities(base).chunks_exact(base.stride());
         let choose = |((s, log_p), &k): ((usize, &[f32]), &u32)| {
             let uniform = streams.component.row(first_row + s as u32).uniform();
             base.choose(log_p, betas[k as usize], uniform) as i32
         };
-        let chosen: Vec<i32> = log_p.enumerate().zip(at).map(choose).collect();
-        let chosen = TensorData::new(chosen, [self.rows]);
-        let chosen = Tensor::<1, Int>::from_data(chosen, &self.engine.device);
+        let chosen = list(log_p.enumerate().zip(at).map(choose), &engine.device);
         self.base.logits.clone().select(0, chosen)
     }
 }

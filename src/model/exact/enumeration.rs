@@ -96,11 +96,12 @@ impl Enumeration {
         }
         let hidden_bias: Vec<f64> = scaled(&parameters.hidden_bias);
         let transposed;
-        let (weights, bias, other_bias) = if visible {
-            (&parameters.weights, visible_bias, hidden_bias)
+        let variables = parameters.variables.clone();
+        let (weights, bias, other_bias, own, other) = if visible {
+            (&parameters.weights, visible_bias, hidden_bias, variables, Variables::BITS)
         } else {
             transposed = parameters.transposed().weights;
-            (&transposed, hidden_bias, visible_bias)
+            (&transposed, hidden_bias, visible_bias, Variables::BITS, variables)
         };
         let n_other = other_bias.len();
         let weights: Vec<Vec<f64>> = weights.chunks_exact(n_other).map(scaled).collect();
@@ -128,9 +129,6 @@ impl Enumeration {
         // 700 < log(largest f64), less a factor 2 that may already be in the lane.
         let safe_factors = (700.0 / softplus(largest)) as usize;
         let visited = AtomicU64::new(0);
-        let variables = parameters.variables.clone();
-        let (own, other) =
-            if visible { (variables, Variables::BITS) } else { (Variables::BITS, variables) };
         Self {
             bias,
             n_other,

@@ -26,7 +26,7 @@ pub fn mean_log_likelihood(parameters: &Parameters, data: &BitMatrix) -> Result<
 /// # Errors
 /// Another number of columns than the model has visible units.
 pub fn log_weights(parameters: &Parameters, data: &BitMatrix) -> Result<Vec<f64>> {
-    let Parameters { n_visible, n_hidden, weights, visible_bias, hidden_bias, .. } = parameters;
+    let Parameters { n_visible, visible_bias, hidden_bias, .. } = parameters;
     if data.columns() != *n_visible {
         return Err(Error::Mismatch(format!(
             "the data has {} columns, the model {n_visible} visible units",
@@ -40,7 +40,7 @@ pub fn log_weights(parameters: &Parameters, data: &BitMatrix) -> Result<Vec<f64>
         let mut linear = offset;
         parameters.variables.statistics(data.row(row), *n_visible, |i, t| {
             linear += t * f64::from(visible_bias[i]);
-            let weights = &weights[i * n_hidden..(i + 1) * n_hidden];
+            let weights = parameters.weights_of(i);
             x.iter_mut().zip(weights).for_each(|(x, &w)| *x += t * f64::from(w));
         });
         linear + x.iter().map(|&x| softplus(x)).sum::<f64>()

@@ -4,7 +4,6 @@ use rayon::prelude::*;
 
 use super::enumeration::{BLOCK, Enumeration};
 use super::log_partition;
-use super::partition::check_size;
 use crate::error::Result;
 use crate::model::Parameters;
 
@@ -27,7 +26,6 @@ pub struct Moments {
 /// # Errors
 /// The smaller layer has more than [`super::MAX_UNITS`] units.
 pub fn moments(parameters: &Parameters) -> Result<Moments> {
-    check_size(parameters)?;
     let log_z = log_partition(parameters)?;
     let enumeration = Enumeration::of_smaller(parameters, &vec![0.0; parameters.n_visible], 1.0);
     let pieces: Vec<Sums> = enumeration

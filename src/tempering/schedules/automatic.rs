@@ -78,13 +78,10 @@ impl Automatic {
 /// Midpoints in the interval after `cut` and its neighbours, the middle one first, up to `most` temperatures.
 fn halve_around(betas: &[f64], cut: usize, most: usize) -> Vec<f64> {
     let mut out = betas.to_vec();
-    let intervals = [Some(cut), Some(cut + 1), cut.checked_sub(1)];
-    for i in intervals.into_iter().flatten().filter(|i| i + 1 < betas.len()) {
-        let middle = 0.5 * (betas[i] + betas[i + 1]);
-        if out.len() < most {
-            out.push(middle);
-        }
-    }
+    let intervals = [Some(cut), Some(cut + 1), cut.checked_sub(1)].into_iter().flatten();
+    let intervals = intervals.filter(|i| i + 1 < betas.len());
+    let middles = intervals.map(|i| 0.5 * (betas[i] + betas[i + 1]));
+    out.extend(middles.take(most.saturating_sub(betas.len())));
     out.sort_by(f64::total_cmp);
     out
 }

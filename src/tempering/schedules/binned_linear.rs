@@ -5,7 +5,7 @@
 //! (beta' - beta)(E_beta'[Delta] - E_beta[Delta]). Steps are allotted to legs in proportion to the square root of the cost, and are
 //! equal within a leg. (The moment-averaging PATH of the same paper is a different method.)
 
-use super::linear;
+use super::fixed::{at_equal_lengths, linear};
 use crate::error::{Error, Result};
 use crate::tempering::{Annealed, Ladder};
 
@@ -30,12 +30,9 @@ impl BinnedLinear {
         let k = betas.len();
         let slope_at = |knot: &f64| {
             let j = betas.partition_point(|beta| beta < knot).clamp(1, k - 1);
-            let rows = || annealed.log_weights.rows();
-            let largest = rows().map(|row| row[j - 1]).fold(f64::NEG_INFINITY, f64::max);
             let (mut sum, mut total) = (0.0, 0.0);
-            for row in rows() {
-                let weight = (row[j - 1] - largest).exp();
-                sum += weight * (row[j] - row[j - 1]) / (betas[j] - betas[j - 1]);
+            for (weight, step) in annealed.increments(j) {
+                sum += weight * step / (betas[j] - betas[j - 1]);
                 total += weight;
             }
             sum / total
@@ -64,21 +61,9 @@ impl BinnedLinear {
         // On a path without length any steps will do; every leg gets some.
         let least = if total > 0.0 { 1e-3 * total / costs.len() as f64 } else { 1.0 };
         let costs: Vec<f64> = costs.into_iter().map(|cost| cost.max(least)).collect();
-        let total: f64 = costs.iter().sum();
-        let (mut leg, mut before) = (0, 0.0);
-        let mut betas: Vec<f64> = (0..temperatures)
-            .map(|k| {
-                let at = total * k as f64 / (temperatures - 1) as f64;
-                while leg + 1 < costs.len() && before + costs[leg] < at {
-                    before += costs[leg];
-                    leg += 1;
-                }
-                let share = (at - before) / costs[leg];
-                self.knots[leg] + share * (self.knots[leg + 1] - self.knots[leg])
-            })
-            .collect();
-        (betas[0], betas[temperatures - 1]) = (0.0, 1.0);
-        Ok(betas)
+        let mut length = vec![0.0];
+        costs.iter().for_each(|cost| length.push(length[length.len() - 1] + cost));
+        Ok(at_equal_lengths(&self.knots, &length, |leg| costs[leg], temperatures))
     }
 }
 

@@ -64,6 +64,28 @@ pub fn resample(betas: &[f64], temperatures: usize) -> Result<Vec<f64>> {
     Ok(out)
 }
 
+/// K inverse temperatures from 0 to 1, at equal lengths along a piecewise linear schedule; `length`: up to each of its points, `leg`: from
+/// one to the next.
+pub(super) fn at_equal_lengths(
+    betas: &[f64],
+    length: &[f64],
+    leg: impl Fn(usize) -> f64,
+    temperatures: usize,
+) -> Vec<f64> {
+    let last = length.len() - 1;
+    let mut i = 0;
+    let point = |k: usize| {
+        let at = length[last] * k as f64 / (temperatures - 1) as f64;
+        while i + 1 < last && length[i + 1] < at {
+            i += 1;
+        }
+        betas[i] + (at - length[i]) / leg(i) * (betas[i + 1] - betas[i])
+    };
+    let mut out: Vec<f64> = (0..temperatures).map(point).collect();
+    (out[0], out[temperatures - 1]) = (0.0, 1.0);
+    out
+}
+
 pub(super) fn at_least_two(temperatures: usize) -> Result<()> {
     if temperatures < 2 {
         return Err(Error::Invalid(format!(

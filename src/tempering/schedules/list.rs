@@ -23,27 +23,23 @@ pub fn read_list(path: &Path) -> Result<Vec<f64>> {
             continue;
         }
         last_line = line;
-        let beta: f64 = content
-            .parse()
-            .map_err(|_| wrong(line, format!("`{content}` is not an inverse temperature")))?;
-        if !(0.0..=1.0).contains(&beta) {
-            return Err(wrong(line, format!("{content} is not between 0 and 1")));
-        }
-        match betas.last() {
-            None if beta != 0.0 => {
-                return Err(wrong(
-                    line,
-                    format!("the first inverse temperature is {content}, it must be 0"),
-                ));
+        let problem = match (content.parse::<f64>(), betas.last()) {
+            (Err(_), _) => format!("`{content}` is not an inverse temperature"),
+            (Ok(beta), _) if !(0.0..=1.0).contains(&beta) => {
+                format!("{content} is not between 0 and 1")
             }
-            Some(before) if beta <= *before => {
-                return Err(wrong(
-                    line,
-                    format!("{content} is not above {before}, the one before"),
-                ));
+            (Ok(beta), None) if beta != 0.0 => {
+                format!("the first inverse temperature is {content}, it must be 0")
             }
-            _ => betas.push(beta),
-        }
+            (Ok(beta), Some(before)) if beta <= *before => {
+                format!("{content} is not above {before}, the one before")
+            }
+            (Ok(beta), _) => {
+                betas.push(beta);
+                continue;
+            }
+        };
+        return Err(wrong(line, problem));
     }
     match betas.last() {
         None => Err(Error::file(

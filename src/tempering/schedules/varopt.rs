@@ -6,7 +6,7 @@
 //!
 //! g comes from a short annealing pass, from the increments of log w (along any path).
 
-use super::fixed::at_least_two;
+use super::fixed::{at_equal_lengths, at_least_two};
 use crate::error::{Error, Result};
 use crate::tempering::{Annealed, Keep, Ladder, TemperedPath, anneal};
 
@@ -35,16 +35,11 @@ impl SlopeVariance {
     pub fn from_annealed(annealed: &Annealed, ladder: &Ladder) -> Self {
         let betas = ladder.betas().to_vec();
         let k = betas.len();
-        let mut variance: Vec<f64> = (1..k)
-            .map(|j| {
-                let rows = || annealed.log_weights.rows();
-                let largest = rows().map(|row| row[j - 1]).fold(f64::NEG_INFINITY, f64::max);
-                weighted_variance(rows().map(|row| {
-                    let slope = (row[j] - row[j - 1]) / (betas[j] - betas[j - 1]);
-                    ((row[j - 1] - largest).exp(), slope)
-                }))
-            })
-            .collect();
+        let variance_at = |j: usize| {
+            let width = betas[j] - betas[j - 1];
+            weighted_variance(annealed.increments(j).map(|(weight, step)| (weight, step / width)))
+        };
+        let mut variance: Vec<f64> = (1..k).map(variance_at).collect();
         variance.push(variance.last().copied().unwrap_or(0.0));
         Self { betas, variance }
     }
@@ -85,20 +80,8 @@ impl SlopeVariance {
             let width = self.betas[i] - self.betas[i - 1];
             length.push(length[i - 1] + 0.5 * width * (speed[i] + speed[i - 1]));
         }
-        let last = length.len() - 1;
-        let mut i = 0;
-        let mut betas: Vec<f64> = (0..temperatures)
-            .map(|k| {
-                let at = length[last] * k as f64 / (temperatures - 1) as f64;
-                while i + 1 < last && length[i + 1] < at {
-                    i += 1;
-                }
-                let share = (at - length[i]) / (length[i + 1] - length[i]);
-                self.betas[i] + share * (self.betas[i + 1] - self.betas[i])
-            })
-            .collect();
-        (betas[0], betas[temperatures - 1]) = (0.0, 1.0);
-        Ok(betas)
+        let leg = |i: usize| length[i + 1] - length[i];
+        Ok(at_equal_lengths(&self.betas, &length, leg, temperatures))
     }
 }
 
