@@ -3,8 +3,7 @@
 //! All of it is in the first event of a run, under the tags that TensorBoard's plugins read.
 
 use super::messages::{Chart, Value, experiment, layout, session};
-use super::record::{Content, Entry, Record};
-use super::{Run, tags};
+use super::{Record, Run, tags};
 use crate::error::Result;
 
 /// Description of a run.
@@ -115,11 +114,8 @@ const VALIDATION: &str = "validation/log_likelihood";
 
 /// The value of [`VALIDATION`], if the record has one.
 pub(super) fn validation(record: &Record) -> Option<Value> {
-    let of = |it: &&Entry| it.run == Run::Validation && it.tag == "log_likelihood";
-    match record.entries.iter().find(of)?.content {
-        Content::Scalar(value) => Some(Value::scalar(VALIDATION, value)),
-        _ => None,
-    }
+    let value = record.get(Run::Validation, "log_likelihood")?;
+    Some(Value::scalar(VALIDATION, value))
 }
 
 #[cfg(test)]
