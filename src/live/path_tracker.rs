@@ -33,12 +33,8 @@ impl<P: TemperedPath> PathTracker<P> {
     /// A tracker with these chains; of `tempering`, what is said of base distributions, mixtures and `share` is not used. Its chains start
     /// at the first [`Self::update`].
     pub fn new(tempering: TemperingConfig, seed: u64) -> Self {
-        Self::of(Settings { hidden: 0, tempering, seed, window: 0.0 })
-    }
-
-    pub(super) fn of(settings: Settings) -> Self {
         Self {
-            settings,
+            settings: Settings { hidden: 0, tempering, seed, window: 0.0 },
             tracked: None,
             newest: None,
             updates: 0,
