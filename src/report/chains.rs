@@ -7,7 +7,7 @@ use super::page::{Here, Section, UPDATES, cell, number_cell, table};
 use super::pictures::embedded;
 use crate::numerics::statistics::{effective_sample_size, rank_normalised, split_r_hat};
 use crate::record::markup::Element;
-use crate::record::{Chart, Image, Look, Series};
+use crate::record::{Chart, Image, Look, SMALLEST_SIDE, Series};
 use crate::tempering::RoundsEnd;
 
 /// Number of chains that are drawn, and their sweeps.
@@ -24,8 +24,6 @@ const FACTOR: f64 = 2.0;
 const MOST: f64 = 0.9;
 /// Effective draws per chain below which chains are too slow for averages.
 const FEW: f64 = 4.0;
-/// Pixels to which small pictures of matrices are enlarged.
-const SIDE: usize = 300;
 
 /// Occupancy and transitions.
 pub fn ladder_section(diagnosis: Option<&Diagnosis>, metrics: &Metrics) -> Section {
@@ -72,7 +70,7 @@ fn over_updates(label: &str, points: Vec<(f64, f64)>) -> Chart {
 fn occupancy(betas: &[f64], log_prior: &[f64], chains: &Traces) -> Chart {
     let along = |values: Vec<f64>| betas.iter().copied().zip(values).collect();
     let prior = Series::line("prior", along(log_prior.iter().map(|r| r.exp()).collect()));
-    let found = Series::line("occupancy", along(chains.measurement.occupancy.clone()));
+    let found = Series::line("occupancy", along(chains.run.measurement().occupancy));
     let largest =
         found.points.iter().chain(&prior.points).map(|p: &(f64, f64)| p.1).fold(0.0, f64::max);
     let series = vec![prior.colour(6), found.look(Look::Marks).colour(1)];
@@ -81,8 +79,8 @@ fn occupancy(betas: &[f64], log_prior: &[f64], chains: &Traces) -> Chart {
 }
 
 fn occupancy_words(betas: &[f64], log_prior: &[f64], chains: &Traces) -> Here {
-    let ratios =
-        chains.measurement.occupancy.iter().zip(log_prior).map(|(c, log_r)| c.ln() - log_r);
+    let occupancy = chains.run.measurement().occupancy;
+    let ratios = occupancy.iter().zip(log_prior).map(|(c, log_r)| c.ln() - log_r);
     let worst = ratios.zip(betas).max_by(|a, b| a.0.abs().total_cmp(&b.0.abs()));
     let converged = chains.run.rounds_end == RoundsEnd::Converged;
     let rounds = if converged { "" } else { ", and the initial rounds did not converge" };
@@ -96,7 +94,8 @@ fn occupancy_words(betas: &[f64], log_prior: &[f64], chains: &Traces) -> Here {
 
 fn transitions(chains: &Traces, k: usize) -> Vec<Element> {
     let heat = Image::heat(&chains.transitions.matrix(), k, true);
-    let picture = heat.map(|heat| embedded(&heat.scale((SIDE / k).max(1)), "transition matrix"));
+    let picture =
+        heat.map(|heat| embedded(&heat.scale((SMALLEST_SIDE / k).max(1)), "transition matrix"));
     picture.into_iter().flatten().collect()
 }
 

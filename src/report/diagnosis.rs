@@ -11,8 +11,7 @@ use crate::estimators::{Bound, Equilibrium, Estimate, Known, exact, lower_bound,
 use crate::model::Parameters;
 use crate::model::exact::QUICK_UNITS;
 use crate::tempering::{
-    BetaUpdate, GeometricPath, InitialRounds, Ladder, Measurement, Prior, TemperedChains,
-    Tempering, Transitions,
+    BetaUpdate, GeometricPath, InitialRounds, Ladder, Prior, TemperedChains, Tempering, Transitions,
 };
 use crate::training::Trainer;
 use crate::training::gradient::Particles;
@@ -57,8 +56,6 @@ pub struct Traces {
     pub temperatures: Vec<Vec<u32>>,
     /// log f(v) at beta = 1, by chain and sweep.
     pub log_f: Vec<Vec<f64>>,
-    /// The measurement of all sweeps.
-    pub measurement: Measurement,
     /// Transitions between temperatures.
     pub transitions: Transitions,
     /// Their run.
@@ -170,7 +167,7 @@ impl Traces {
                 let at_one = chains.log_f().last_column();
                 log_f.iter_mut().zip(at_one).for_each(|(trace, value)| trace.push(value));
             })?;
-        Ok(Self { temperatures, log_f, measurement: run.measurement(), transitions, run })
+        Ok(Self { temperatures, log_f, transitions, run })
     }
 
     /// Number of sweeps.

@@ -124,9 +124,8 @@ impl RunFiles {
         let name = fs::canonicalize(folder).ok();
         let name = name.as_deref().unwrap_or(folder).file_name();
         let name = name.map_or_else(String::new, |name| name.to_string_lossy().into_owned());
-        let folder = folder.to_path_buf();
         Ok(Self {
-            folder,
+            folder: folder.to_path_buf(),
             name,
             state,
             config,
