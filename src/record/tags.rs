@@ -181,6 +181,9 @@ pub fn check(record: &Record) -> Result<()> {
     for (i, entry) in record.entries.iter().enumerate() {
         let name = format!("`{}` of run `{}`", entry.tag, entry.run.name());
         let update = record.update;
+        let invalid = |what: String| {
+            Err(Error::Invalid(format!("record of update {update}: tag {name} {what}")))
+        };
         let Some(line) = find(entry.run, entry.tag) else {
             return Err(Error::Unknown(format!(
                 "record of update {update}: unknown tag {name}; record::tags::TAGS lists the known ones"
@@ -188,16 +191,11 @@ pub fn check(record: &Record) -> Result<()> {
         };
         let kind = Kind::from(&entry.content);
         if kind != line.kind {
-            return Err(Error::Invalid(format!(
-                "record of update {update}: tag {name} holds a {:?}, not a {kind:?}",
-                line.kind
-            )));
+            return invalid(format!("holds a {:?}, not a {kind:?}", line.kind));
         }
         if record.entries[..i].iter().any(|other| (other.run, other.tag) == (entry.run, entry.tag))
         {
-            return Err(Error::Invalid(format!(
-                "record of update {update}: tag {name} comes twice"
-            )));
+            return invalid("comes twice".into());
         }
     }
     Ok(())
