@@ -1,5 +1,6 @@
 //! Charts of curves with error bars and bands, as SVG: alone in a file, or as a part of a page.
 
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::path::Path;
 
@@ -124,11 +125,8 @@ fn thinned(kept: Vec<usize>, y: impl Fn(usize) -> f64) -> Vec<usize> {
     for part in kept.chunks(stretch) {
         let lowest = part.iter().copied().min_by(|a, b| y(*a).total_cmp(&y(*b)));
         let highest = part.iter().copied().max_by(|a, b| y(*a).total_cmp(&y(*b)));
-        let mut chosen: Vec<usize> =
-            part.first().copied().into_iter().chain(lowest).chain(highest).collect();
-        chosen.sort_unstable();
-        chosen.dedup();
-        few.extend(chosen);
+        let chosen = part.first().copied().into_iter().chain(lowest).chain(highest);
+        few.extend(chosen.collect::<BTreeSet<usize>>());
     }
     few.extend(kept.last().filter(|last| few.last() != Some(last)).copied().as_slice());
     few
