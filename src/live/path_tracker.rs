@@ -105,9 +105,7 @@ impl<P: TemperedPath> PathTracker<P> {
         let doubt = infinite.then_some(Doubt::NotFinite { value, std_error });
         let trust = Trust::unless(doubt).and(trust);
         self.steps = 0;
-        let evaluated = LogZ { value, std_error, trust };
-        self.evaluated = Some(evaluated.clone());
-        Ok(evaluated)
+        Ok(self.evaluated.insert(LogZ { value, std_error, trust }).clone())
     }
 
     /// Diagnostics of the last evaluation; empty before the first update.
