@@ -95,8 +95,8 @@ fn occupancy_words(betas: &[f64], log_prior: &[f64], chains: &Traces) -> Here {
 fn transitions(chains: &Traces, k: usize) -> Vec<Element> {
     let heat = Image::heat(&chains.transitions.matrix(), k, true);
     let picture =
-        heat.map(|heat| embedded(&heat.scale((SMALLEST_SIDE / k).max(1)), "transition matrix"));
-    picture.into_iter().flatten().collect()
+        heat.and_then(|heat| embedded(&heat.scale(SMALLEST_SIDE / k), "transition matrix"));
+    picture.into_iter().collect()
 }
 
 fn transition_words(chains: &Traces, betas: &[f64]) -> Here {
@@ -159,10 +159,8 @@ pub fn chains_section(diagnosis: Option<&Diagnosis>, metrics: &Metrics) -> Secti
 }
 
 fn ways(betas: &[f64], chains: &Traces) -> Vec<Element> {
-    let sweeps = chains.sweeps().min(SHOWN_SWEEPS);
     let way = |chain: usize| {
-        let trace = chains.of_chain(chain);
-        let points = trace[..sweeps].iter().enumerate();
+        let points = chains.temperatures[chain].iter().take(SHOWN_SWEEPS).enumerate();
         let points = points.map(|(sweep, k)| (sweep as f64, betas[*k as usize])).collect();
         let x_label = if chain + 1 == SHOWN { "sweeps" } else { "" };
         let series = vec![Series::line("", points).colour(chain)];
@@ -173,9 +171,8 @@ fn ways(betas: &[f64], chains: &Traces) -> Vec<Element> {
 }
 
 fn way_words(chains: &Traces, k: usize) -> Here {
-    let visits = |chain: usize, end: u32| chains.temperatures.iter().any(|row| row[chain] == end);
-    let both = |chain: &usize| visits(*chain, 0) && visits(*chain, k as u32 - 1);
-    let crossed = (0..chains.count()).filter(both).count();
+    let both = |trace: &&Vec<f64>| trace.contains(&0.0) && trace.contains(&(k as f64 - 1.0));
+    let crossed = chains.temperatures.iter().filter(both).count();
     let words = format!(
         "{crossed} of all {} chains have been at both ends of the ladder in {} sweeps",
         chains.count(),
@@ -185,17 +182,15 @@ fn way_words(chains: &Traces, k: usize) -> Here {
 }
 
 fn convergence(chains: &Traces) -> (Vec<Vec<Element>>, Here) {
-    let temperatures: Vec<Vec<f64>> = (0..chains.count()).map(|s| chains.of_chain(s)).collect();
-    let quantities = [("index of beta", &temperatures), ("log f(v)", &chains.log_f)];
+    let quantities = [("index of beta", &chains.temperatures), ("log f(v)", &chains.log_f)];
     let mut worst = (f64::INFINITY, 1.0f64);
     let rows = quantities.map(|(name, draws)| {
         let scores = rank_normalised(draws);
         let (effective, r_hat) = (effective_sample_size(&scores), split_r_hat(&scores));
         worst = (worst.0.min(effective), if r_hat.is_nan() { r_hat } else { worst.1.max(r_hat) });
-        let draws = (chains.count() * chains.sweeps()).to_string();
         vec![
             cell(name),
-            number_cell(draws),
+            number_cell((chains.count() * chains.sweeps()).to_string()),
             number_cell(format!("{effective:.0}")),
             number_cell(format!("{r_hat:.3}")),
         ]

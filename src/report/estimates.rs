@@ -47,13 +47,11 @@ pub fn section(run: &RunFiles, diagnosis: Option<&Diagnosis>) -> Section {
         let what = format!("rigorous: {}", bound.source());
         lines.push(line("lower bound", (bound.value, f64::NAN), what));
     }
+    let here = words(&lines, &agreement);
     section.broad(
         "Values and 2 standard errors",
         drawn(&lines, bound),
-        (
-            "consistent estimates agree within their errors, between the bounds",
-            words(&lines, &agreement),
-        ),
+        ("consistent estimates agree within their errors, between the bounds", here),
     )
 }
 

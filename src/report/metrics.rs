@@ -107,6 +107,11 @@ impl Metrics {
         self.failing.get(row).copied().unwrap_or(false)
     }
 
+    /// Whether decisions go by an evaluation. Runs of older versions have tracked values only.
+    pub(crate) fn decides(&self, row: usize) -> bool {
+        self.value("decides", row).or_else(|| self.value("sound", row)) == Some(1.0)
+    }
+
     /// The value of an evaluation, or NaN.
     pub fn number(&self, name: &str, row: usize) -> f64 {
         self.value(name, row).unwrap_or(f64::NAN)

@@ -34,7 +34,7 @@ pub fn moments(
     };
     let states = &diagnosis.states;
     let (ours, theirs) = (unit_means(states, variables), unit_means(rows, variables));
-    let covariances = pair_covariances(states, rows, variables);
+    let (our_pairs, their_pairs) = pair_covariances(states, rows, variables);
     // Rows of the data as perfect samples, as many as there are independent ones.
     let (perfect, all) = (rows.spread(samples.rows()), rows.rows());
     let compared = |(ours, theirs): (&[f64], &[f64]), perfect: &[f64]| {
@@ -42,29 +42,24 @@ pub fn moments(
             format!("; {} of {all} training rows in place of the model's states: ", samples.rows());
         moment_words(ours, theirs) + &few + &moment_words(perfect, theirs)
     };
+    let of_units = compared((&ours, &theirs), &unit_means(&perfect, variables));
+    let perfect_pairs = pair_covariances(&perfect, rows, variables).0;
+    let of_pairs = compared((&our_pairs, &their_pairs), &perfect_pairs)
+        + &format!("; {} states of {} chains", states.rows(), samples.rows());
     section
         .figure(
             single,
             scatter(["mean over training rows", "mean over states of the model"], &theirs, &ours),
-            (
-                "points on the diagonal",
-                compared((&ours, &theirs), &unit_means(&perfect, variables)),
-            ),
+            ("points on the diagonal", of_units),
         )
         .figure(
             pairs,
             scatter(
                 ["covariance over training rows", "covariance over states of the model"],
-                &covariances.1,
-                &covariances.0,
+                &their_pairs,
+                &our_pairs,
             ),
-            (
-                "points along the diagonal, scattered by the number of states alone",
-                compared(
-                    (&covariances.0, &covariances.1),
-                    &pair_covariances(&perfect, rows, variables).0,
-                ) + &format!("; {} states of {} chains", states.rows(), samples.rows()),
-            ),
+            ("points along the diagonal, scattered by the number of states alone", of_pairs),
         )
 }
 

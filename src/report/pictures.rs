@@ -49,13 +49,11 @@ pub fn embedded(image: &Image, name: &str) -> Result<Element> {
 pub fn section(trainer: &Trainer, diagnosis: &Diagnosis) -> Section {
     let mut section = Section::new("Model and data");
     if let Some(shape) = trainer.image() {
+        let here = filter_words(&diagnosis.parameters);
         section = section.figure(
             "Filters: weights of single hidden units, blue negative, red positive",
             filters(&diagnosis.parameters, shape).into_iter().collect(),
-            (
-                "distinct local or global patterns, none of them noise alone",
-                filter_words(&diagnosis.parameters),
-            ),
+            ("distinct local or global patterns, none of them noise alone", here),
         );
     }
     let samples = match &diagnosis.samples {

@@ -77,14 +77,11 @@ impl RunFiles {
     /// decide.
     fn best_so_far(&self) -> Option<usize> {
         let metrics = &self.metrics;
-        let decides = |row: &usize| {
-            let sound = || metrics.value("sound", *row);
-            metrics.value("decides", *row).or_else(sound) == Some(1.0)
-        };
         let rows = metrics.rows_with(VALIDATION).filter(|&row| metrics.update(row) > 0.0);
         let value = |row: &usize| metrics.number(VALIDATION, *row);
         // The first of equal ones.
-        let best = rows.filter(decides).min_by(|a, b| value(b).total_cmp(&value(a)));
+        let best =
+            rows.filter(|&row| metrics.decides(row)).min_by(|a, b| value(b).total_cmp(&value(a)));
         best.filter(|row| value(row).is_finite())
     }
 

@@ -172,9 +172,7 @@ impl RunFiles {
                     update,
                     value: number("validation_log_likelihood"),
                     log_z_std_error: (total * total - of_rows * of_rows).max(0.0).sqrt(),
-                    // Runs of older versions have tracked values only.
-                    sound: metrics.value("decides", row).or(metrics.value("sound", row))
-                        == Some(1.0),
+                    sound: metrics.decides(row),
                 };
                 match metrics.is_failing(row) {
                     // Evaluations of the cooldown decide nothing.
