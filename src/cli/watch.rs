@@ -17,7 +17,7 @@ use ratatui::{DefaultTerminal, Frame, widgets};
 
 use super::report::read;
 use crate::record::{Chart, Guide, Look, short};
-use crate::report::{self, RunFiles, duration, with_error};
+use crate::report::{self, RunFiles, duration};
 
 /// Show a run's curves live in the terminal; q quits, the run continues
 #[derive(Args)]
@@ -90,10 +90,7 @@ fn header(run: &RunFiles) -> Vec<Line<'static>> {
     let age = run.age.map_or(String::new(), |age| {
         format!(", last evaluation {} ago", duration(age.as_secs_f64()))
     });
-    let value = |name: &str, column: &str| {
-        let value = metrics.last(column)?;
-        Some(format!("{name} {}", with_error(value, metrics.last(&format!("{column}_std_error"))?)))
-    };
+    let value = |name: &str, column: &str| Some(format!("{name} {}", metrics.latest(column)?));
     let values = [
         value("train", "train_log_likelihood"),
         value("validation", "validation_log_likelihood"),

@@ -179,8 +179,7 @@ impl LogZTracker {
         tracker.found.bound = tracker.found.bound.max(bound);
         let evaluated = tracker.log_z_beside_rows(bound, bound);
         self.steps = 0;
-        self.evaluated = Some(evaluated.clone());
-        Ok(evaluated)
+        Ok(self.evaluated.insert(evaluated).clone())
     }
 
     /// Mean log-likelihood of rows [N, M], nats per row, with the error of log Z and that of the rows.

@@ -3,7 +3,6 @@
 use serde::{Deserialize, Serialize};
 
 use super::PathTracker;
-use super::settings::Settings;
 use crate::checkpoint::{StateReader, StateWriter};
 use crate::config::TemperingConfig;
 use crate::error::{Error, Result};
@@ -71,8 +70,8 @@ impl<P: TemperedPath> PathTracker<P> {
             return Err(Error::Mismatch("the paths are not those of the tracker's state".into()));
         }
         let Saved { seed, tempering, updates, tracked_at, steps, restarts, .. } = saved;
-        let settings = Settings { hidden: 0, tempering, seed, window: 0.0 };
-        let mut found = Self { updates, tracked_at, steps, restarts, newest, ..Self::of(settings) };
+        let fresh = Self::new(tempering, seed);
+        let mut found = Self { updates, tracked_at, steps, restarts, newest, ..fresh };
         if let Some(path) = tracked {
             let (chains, options) = (found.chains(), found.options());
             let tracker = ChainTracker::read("", &path, chains, options, &state)?;

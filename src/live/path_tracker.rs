@@ -33,12 +33,8 @@ impl<P: TemperedPath> PathTracker<P> {
     /// A tracker with these chains; of `tempering`, what is said of base distributions, mixtures and `share` is not used. Its chains start
     /// at the first [`Self::update`].
     pub fn new(tempering: TemperingConfig, seed: u64) -> Self {
-        Self::of(Settings { hidden: 0, tempering, seed, window: 0.0 })
-    }
-
-    pub(super) fn of(settings: Settings) -> Self {
         Self {
-            settings,
+            settings: Settings { hidden: 0, tempering, seed, window: 0.0 },
             tracked: None,
             newest: None,
             updates: 0,
@@ -109,9 +105,7 @@ impl<P: TemperedPath> PathTracker<P> {
         let doubt = infinite.then_some(Doubt::NotFinite { value, std_error });
         let trust = Trust::unless(doubt).and(trust);
         self.steps = 0;
-        let evaluated = LogZ { value, std_error, trust };
-        self.evaluated = Some(evaluated.clone());
-        Ok(evaluated)
+        Ok(self.evaluated.insert(LogZ { value, std_error, trust }).clone())
     }
 
     /// Diagnostics of the last evaluation; empty before the first update.

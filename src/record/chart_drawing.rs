@@ -1,11 +1,12 @@
 //! Charts of curves with error bars and bands, as SVG: alone in a file, or as a part of a page.
 
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::path::Path;
 
 use super::axis::{Axis, range};
 use super::chart::{CHARACTER, Chart, Guide, Look, Series};
-use super::chart_parts::{Layout, Legend, label};
+use super::chart_parts::{Layout, label, legend};
 use super::markup::Element;
 use super::palette::SERIES;
 use crate::error::{Error, Result};
@@ -59,8 +60,9 @@ impl Chart {
     fn draw(&self, size: (f64, f64)) -> Result<Element> {
         let series: Vec<Series> = self.series.iter().map(|series| self.shown(series)).collect();
         let named = series.iter().enumerate().filter(|(_, series)| !series.name.is_empty());
-        let legend = Legend::new(named, size.0);
-        let layout = self.layout(&series, size, legend.height).ok_or_else(|| {
+        let title_height = if self.title.is_empty() { 0.0 } else { 24.0 };
+        let (legend, legend_height) = legend(named, size.0, title_height);
+        let layout = self.layout(&series, size, title_height + legend_height).ok_or_else(|| {
             Error::Invalid(format!("chart '{}{}' has no finite point", self.title, self.y_label))
         })?;
         let mut group = Element::new("g").class("chart");
@@ -68,9 +70,8 @@ impl Chart {
             group = group.with(label("title", (size.0 / 2.0, 18.0), "middle", &self.title));
         }
         let plot = series.iter().enumerate().map(|(i, series)| layout.series(i, series));
-        let offset = if self.title.is_empty() { 0.0 } else { 24.0 };
         Ok(group
-            .with(legend.element(offset))
+            .with(legend)
             .with(layout.frame(self, size))
             // A nested picture clips what is outside of it.
             .with(layout.window().all(plot))
@@ -87,16 +88,12 @@ impl Chart {
         let kept = thinned(kept, |i| series.points[i].1);
         Series {
             points: kept.iter().map(|&i| series.points[i]).collect(),
-            errors: if series.errors.is_empty() {
-                Vec::new()
-            } else {
-                kept.iter().map(|&i| series.error(i)).collect()
-            },
+            errors: kept.iter().map(|&i| series.error(i)).collect(),
             ..series.clone()
         }
     }
 
-    fn layout(&self, series: &[Series], size: (f64, f64), legend: f64) -> Option<Layout> {
+    fn layout(&self, series: &[Series], size: (f64, f64), head: f64) -> Option<Layout> {
         let points = || series.iter().flat_map(|series| &series.points);
         let columns = series.iter().any(|series| series.look == Look::Columns);
         let marked = self.guides.iter().filter_map(|guide| match guide {
@@ -108,8 +105,7 @@ impl Chart {
         let values = points().map(|p| p.1).chain(zero).chain(marked);
         let x_range = self.x_range.or_else(|| range(points().map(|p| p.0), self.log_x))?;
         let y_range = self.y_range.or_else(|| range(values, self.log_y))?;
-        let title = if self.title.is_empty() { 0.0 } else { 24.0 };
-        let (top, bottom) = (title + legend + 22.0, size.1 - 38.0);
+        let (top, bottom) = (head + 22.0, size.1 - 38.0);
         let y = Axis::new(y_range, self.log_y, (bottom, top))?;
         let longest = y.ticks().iter().map(|(_, label)| label.len()).max().unwrap_or(1);
         let (left, right) = (10.0 + CHARACTER * longest.max(2) as f64, size.0 - 14.0);
@@ -129,11 +125,8 @@ fn thinned(kept: Vec<usize>, y: impl Fn(usize) -> f64) -> Vec<usize> {
     for part in kept.chunks(stretch) {
         let lowest = part.iter().copied().min_by(|a, b| y(*a).total_cmp(&y(*b)));
         let highest = part.iter().copied().max_by(|a, b| y(*a).total_cmp(&y(*b)));
-        let mut chosen: Vec<usize> =
-            part.first().copied().into_iter().chain(lowest).chain(highest).collect();
-        chosen.sort_unstable();
-        chosen.dedup();
-        few.extend(chosen);
+        let chosen = part.first().copied().into_iter().chain(lowest).chain(highest);
+        few.extend(chosen.collect::<BTreeSet<usize>>());
     }
     few.extend(kept.last().filter(|last| few.last() != Some(last)).copied().as_slice());
     few

@@ -39,21 +39,17 @@ impl Layout {
         let mut group = Element::new("g");
         for (value, text) in self.y.ticks() {
             let y = self.y.place(value);
-            group = group.with(line("grid", (left, y), (right, y))).with(label(
-                "tick",
-                (left - 6.0, y + 4.0),
-                "end",
-                &text,
-            ));
+            group = group.all([
+                line("grid", (left, y), (right, y)),
+                label("tick", (left - 6.0, y + 4.0), "end", &text),
+            ]);
         }
         for (value, text) in self.x.ticks() {
             let x = self.x.place(value);
-            group = group.with(line("axis", (x, bottom), (x, bottom + 4.0))).with(label(
-                "tick",
-                (x, bottom + 17.0),
-                "middle",
-                &text,
-            ));
+            group = group.all([
+                line("axis", (x, bottom), (x, bottom + 4.0)),
+                label("tick", (x, bottom + 17.0), "middle", &text),
+            ]);
         }
         group
             .with(line("axis", (left, bottom), (right, bottom)))
@@ -69,24 +65,20 @@ impl Layout {
             Guide::Vertical(x, _) if !self.x.holds(*x) => group,
             Guide::Horizontal(y, text) => {
                 let y = self.y.place(*y);
-                group.with(line("guide", (left, y), (right, y))).with(label(
-                    "note",
-                    (right - 2.0, y - 4.0),
-                    "end",
-                    text,
-                ))
+                group.all([
+                    line("guide", (left, y), (right, y)),
+                    label("note", (right - 2.0, y - 4.0), "end", text),
+                ])
             }
             Guide::Vertical(x, text) => {
                 let x = self.x.place(*x);
                 // Labels are on the right where they fit.
                 let fits = x + 4.0 + CHARACTER * text.chars().count() as f64 <= right;
                 let (at, anchor) = if fits { (x + 4.0, "start") } else { (x - 4.0, "end") };
-                group.with(line("guide", (x, top), (x, bottom))).with(label(
-                    "note",
-                    (at, bottom - 6.0),
-                    anchor,
-                    text,
-                ))
+                group.all([
+                    line("guide", (x, top), (x, bottom)),
+                    label("note", (at, bottom - 6.0), anchor, text),
+                ])
             }
         }
     }
@@ -136,15 +128,7 @@ impl Layout {
 
     fn marks(&self, series: &Series, colour: usize) -> Vec<Element> {
         let radius = if series.points.len() > 100 { 1.5 } else { 2.5 };
-        let mark = |point: &(f64, f64)| {
-            let (x, y) = self.place(*point);
-            Element::new("circle")
-                .class(&format!("f{colour}"))
-                .at("cx", x)
-                .at("cy", y)
-                .at("r", radius)
-        };
-        series.points.iter().map(mark).collect()
+        series.points.iter().map(|point| dot(colour, self.place(*point), radius)).collect()
     }
 
     fn bars(&self, series: &Series, colour: usize) -> Vec<Element> {
@@ -162,67 +146,52 @@ impl Layout {
         let width = (0.8 * room).clamp(0.5, 40.0);
         let column = |point: &(f64, f64)| {
             let ((x, top), (_, zero)) = (self.place(*point), self.place((point.0, 0.0)));
-            Element::new("rect")
-                .class(&format!("f{colour}"))
-                .at("x", x - width / 2.0)
-                .at("y", top.min(zero))
-                .at("width", width)
-                .at("height", (zero - top).abs())
+            rect(colour, (x - width / 2.0, top.min(zero)), (width, (zero - top).abs()))
         };
         series.points.iter().map(column).collect()
     }
 }
 
-/// Names of series above the plot, in as many lines as they need.
-pub struct Legend {
-    /// Position, colour, look and name.
-    entries: Vec<((f64, f64), usize, Look, String)>,
-    pub height: f64,
+/// Names of series above the plot, in as many lines as they need, `top` below the upper end; and the height of all lines.
+pub fn legend<'a>(
+    named: impl Iterator<Item = (usize, &'a Series)>,
+    width: f64,
+    top: f64,
+) -> (Element, f64) {
+    let (mut x, mut y) = (4.0, 12.0);
+    let mut height = 0.0;
+    let mut group = Element::new("g");
+    for (i, series) in named {
+        let wide = 34.0 + CHARACTER * series.name.chars().count() as f64;
+        if x + wide > width && x > 4.0 {
+            (x, y) = (4.0, y + 16.0);
+        }
+        group = group.with(legend_entry(i, series, (x, y + top)));
+        x += wide;
+        height = y + 6.0;
+    }
+    (group, height)
 }
 
-impl Legend {
-    pub fn new<'a>(named: impl Iterator<Item = (usize, &'a Series)>, width: f64) -> Self {
-        let (mut x, mut y) = (4.0, 12.0);
-        let mut entries = Vec::new();
-        for (i, series) in named {
-            let wide = 34.0 + CHARACTER * series.name.chars().count() as f64;
-            if x + wide > width && x > 4.0 {
-                (x, y) = (4.0, y + 16.0);
-            }
-            let colour = series.colour.unwrap_or(i) % SERIES.len();
-            entries.push(((x, y), colour, series.look, series.name.clone()));
-            x += wide;
-        }
-        let height = if entries.is_empty() { 0.0 } else { y + 6.0 };
-        Self { entries, height }
-    }
+fn legend_entry(i: usize, series: &Series, (x, y): (f64, f64)) -> Element {
+    let colour = series.colour.unwrap_or(i) % SERIES.len();
+    let stroke = |class: &str| line(class, (x, y - 4.0), (x + 18.0, y - 4.0));
+    let sign = match series.look {
+        Look::Marks => dot(colour, (x + 9.0, y - 4.0), 3.0),
+        Look::Columns => rect(colour, (x + 4.0, y - 9.0), (10.0, 10.0)),
+        Look::Dashed => stroke(&format!("line dashed c{colour}")),
+        Look::Line | Look::Band => stroke(&format!("line c{colour}")),
+    };
+    Element::new("g").with(sign).with(label("name", (x + 23.0, y), "start", &series.name))
+}
 
-    pub fn element(&self, offset: f64) -> Element {
-        let entry = |((x, y), colour, look, name): &((f64, f64), usize, Look, String)| {
-            let (x, y) = (*x, y + offset);
-            let sign = match look {
-                Look::Marks => Element::new("circle")
-                    .class(&format!("f{colour}"))
-                    .at("cx", x + 9.0)
-                    .at("cy", y - 4.0)
-                    .set("r", 3),
-                Look::Columns => Element::new("rect")
-                    .class(&format!("f{colour}"))
-                    .at("x", x + 4.0)
-                    .at("y", y - 9.0)
-                    .set("width", 10)
-                    .set("height", 10),
-                Look::Dashed => {
-                    line(&format!("line dashed c{colour}"), (x, y - 4.0), (x + 18.0, y - 4.0))
-                }
-                Look::Line | Look::Band => {
-                    line(&format!("line c{colour}"), (x, y - 4.0), (x + 18.0, y - 4.0))
-                }
-            };
-            Element::new("g").with(sign).with(label("name", (x + 23.0, y), "start", name))
-        };
-        Element::new("g").all(self.entries.iter().map(entry))
-    }
+fn dot(colour: usize, (x, y): (f64, f64), radius: f64) -> Element {
+    Element::new("circle").class(&format!("f{colour}")).at("cx", x).at("cy", y).at("r", radius)
+}
+
+fn rect(colour: usize, (x, y): (f64, f64), (width, height): (f64, f64)) -> Element {
+    let corner = Element::new("rect").class(&format!("f{colour}")).at("x", x).at("y", y);
+    corner.at("width", width).at("height", height)
 }
 
 fn line(class: &str, (x1, y1): (f64, f64), (x2, y2): (f64, f64)) -> Element {

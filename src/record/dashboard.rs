@@ -3,8 +3,7 @@
 //! All of it is in the first event of a run, under the tags that TensorBoard's plugins read.
 
 use super::messages::{Chart, Value, experiment, layout, session};
-use super::record::{Content, Entry, Record};
-use super::{Run, tags};
+use super::{Record, Run, tags};
 use crate::error::Result;
 
 /// Description of a run.
@@ -51,40 +50,28 @@ pub(super) fn values(about: &About) -> Result<Vec<Value>> {
 }
 
 fn charts() -> Vec<(&'static str, Vec<Chart>)> {
+    let likelihood = vec![
+        // TensorBoard 2.21 shows charts with bands from the last to the first. Audited values are not in the chart of tracked ones: smoothing
+        // is over points, and audits have fewer.
+        band("tracked minus audited log Z, nats", Run::Tracker, "audit_difference"),
+        band("tracked log Z, nats", Run::Tracker, "log_z"),
+        band("mean log-likelihood, nats per row", Run::Train, "log_likelihood"),
+    ];
+    let chains = vec![
+        lines("round trips per 1000 sweeps", &["round_trips_per_1000_sweeps"]),
+        lines("chains that carry the estimate", &["effective_chains", "effective_sample_size"]),
+        lines("share of chains that crossed the ladder", &["crossed_share"]),
+        lines("tracked log Z sound (1) or in doubt (0)", &["sound"]),
+    ];
+    let model = vec![
+        lines("mean log f of data and of samples, nats", &["train_log_f", "samples_log_f"]),
+        lines("free-energy gap between training and validation rows, nats", &["free_energy_gap"]),
+        lines("norms", &["weight_norm", "gradient_norm"]),
+    ];
     vec![
-        (
-            "log-likelihood and log Z, with bands of 2 standard errors",
-            vec![
-                // TensorBoard 2.21 shows charts with bands from the last to the first. Audited values are not in the chart of tracked ones:
-                // smoothing is over points, and audits have fewer.
-                band("tracked minus audited log Z, nats", Run::Tracker, "audit_difference"),
-                band("tracked log Z, nats", Run::Tracker, "log_z"),
-                band("mean log-likelihood, nats per row", Run::Train, "log_likelihood"),
-            ],
-        ),
-        (
-            "chains",
-            vec![
-                lines("round trips per 1000 sweeps", &["round_trips_per_1000_sweeps"]),
-                lines(
-                    "chains that carry the estimate",
-                    &["effective_chains", "effective_sample_size"],
-                ),
-                lines("share of chains that crossed the ladder", &["crossed_share"]),
-                lines("tracked log Z sound (1) or in doubt (0)", &["sound"]),
-            ],
-        ),
-        (
-            "model",
-            vec![
-                lines("mean log f of data and of samples, nats", &["train_log_f", "samples_log_f"]),
-                lines(
-                    "free-energy gap between training and validation rows, nats",
-                    &["free_energy_gap"],
-                ),
-                lines("norms", &["weight_norm", "gradient_norm"]),
-            ],
-        ),
+        ("log-likelihood and log Z, with bands of 2 standard errors", likelihood),
+        ("chains", chains),
+        ("model", model),
     ]
 }
 
@@ -115,11 +102,8 @@ const VALIDATION: &str = "validation/log_likelihood";
 
 /// The value of [`VALIDATION`], if the record has one.
 pub(super) fn validation(record: &Record) -> Option<Value> {
-    let of = |it: &&Entry| it.run == Run::Validation && it.tag == "log_likelihood";
-    match record.entries.iter().find(of)?.content {
-        Content::Scalar(value) => Some(Value::scalar(VALIDATION, value)),
-        _ => None,
-    }
+    let value = record.get(Run::Validation, "log_likelihood")?;
+    Some(Value::scalar(VALIDATION, value))
 }
 
 #[cfg(test)]

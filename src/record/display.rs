@@ -231,13 +231,9 @@ impl Shown {
         let running = if self.ended { None } else { self.watch.task() };
         let interrupted = !self.ended && interrupt::requested().load(Ordering::Relaxed);
         let work = task(running.as_ref(), interrupted);
-        let mut lines = match &self.progress {
-            None => Vec::new(),
-            Some(progress) => {
-                let waited = if self.ended { 0.0 } else { self.at.elapsed().as_secs_f64() };
-                Parts::of(progress, waited).lines(progress, width)
-            }
-        };
+        let waited = if self.ended { 0.0 } else { self.at.elapsed().as_secs_f64() };
+        let lines = |progress| Parts::of(progress, waited).lines(progress, width);
+        let mut lines = self.progress.as_ref().map_or_else(Vec::new, lines);
         lines.extend(work.iter().flat_map(|text| wrap(text, width, INDENT)));
         lines
     }

@@ -26,43 +26,27 @@ const FRAME: u64 = HEADER + 4;
 /// Longest event: some hundred times the pictures and histograms of an evaluation.
 const LONGEST: u64 = 256 << 20;
 
-/// Appends events to a new file.
-pub(super) struct EventFile {
-    file: HeldFile,
+/// A new file in `folder` whose name sorts after all there: TensorBoard reads files in order of names.
+///
+/// # Errors
+/// [`Error::Io`] if it cannot be created or written.
+pub(super) fn create(folder: &Path) -> Result<HeldFile> {
+    let latest = event_files(folder)?.iter().filter_map(|path| stamp(path)).max();
+    let stamp = (wall_time() as u64).max(latest.map_or(0, |stamp| stamp.saturating_add(1)));
+    let path = folder.join(format!("{PREFIX}{stamp:010}{SUFFIX}"));
+    let file = OpenOptions::new().write(true).create_new(true).open(&path);
+    let mut file = HeldFile::new(&path, file.map_err(Error::io("create", &path))?);
+    append(&mut file, 0, What::Version)?;
+    Ok(file)
 }
 
-impl EventFile {
-    /// A new file in `folder` whose name sorts after all there: TensorBoard reads files in order of names.
-    ///
-    /// # Errors
-    /// [`Error::Io`] if it cannot be created or written.
-    pub(super) fn create(folder: &Path) -> Result<Self> {
-        let latest = event_files(folder)?.iter().filter_map(|path| stamp(path)).max();
-        let stamp = (wall_time() as u64).max(latest.map_or(0, |stamp| stamp.saturating_add(1)));
-        let path = folder.join(format!("{PREFIX}{stamp:010}{SUFFIX}"));
-        let file = OpenOptions::new().write(true).create_new(true).open(&path);
-        let file = file.map_err(Error::io("create", &path))?;
-        let mut out = Self { file: HeldFile::new(&path, file) };
-        out.append(0, What::Version)?;
-        Ok(out)
-    }
-
-    /// Appends an event of a step with the current time, and writes it at once.
-    ///
-    /// # Errors
-    /// [`Error::Io`] if writing fails, [`Error::File`] if the file is gone.
-    pub(super) fn append(&mut self, step: i64, what: What) -> Result<()> {
-        let frame = Event::frame(step, wall_time(), what);
-        self.file.write(&frame.map_err(Error::io("write", self.file.path()))?)
-    }
-
-    /// Writes the appended events to the disk (fsync).
-    ///
-    /// # Errors
-    /// As [`EventFile::append`].
-    pub(super) fn sync(&mut self) -> Result<()> {
-        self.file.sync()
-    }
+/// Appends an event of a step with the current time, and writes it at once.
+///
+/// # Errors
+/// [`Error::Io`] if writing fails, [`Error::File`] if the file is gone.
+pub(super) fn append(file: &mut HeldFile, step: i64, what: What) -> Result<()> {
+    let frame = Event::frame(step, wall_time(), what);
+    file.write(&frame.map_err(Error::io("write", file.path()))?)
 }
 
 /// The event files in a folder, oldest first: TensorBoard reads them in order of names, whose numbers have ten digits until 2286.

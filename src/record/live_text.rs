@@ -18,11 +18,11 @@ pub(super) struct Parts {
 impl Parts {
     /// `waited`: seconds since the progress was taken.
     pub(super) fn of(progress: &Progress, waited: f64) -> Self {
-        let mut position = vec![
+        let position = vec![
             format!("{}/{}", progress.update, progress.updates),
             format!("epoch {:.2}", progress.epoch),
+            times(progress, waited),
         ];
-        position.push(times(progress, waited));
         let mut values = Vec::new();
         let mut one = |name: &str, value: Option<(f64, f64)>, more: &str| {
             if let Some((value, error)) = value {

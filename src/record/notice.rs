@@ -189,102 +189,86 @@ impl Notice {
 
     /// Every warning has a remedy.
     fn words(&self) -> Words {
-        use Level::{Info, Warning};
-        let (kind, level, found, remedy) = match self {
-            Self::TrackingCost { times, share } => (
+        match self {
+            Self::TrackingCost { times, share } => info(
                 "tracking-cost",
-                Info,
                 format!("tracking will take about {times:.1} times as long as training, more than tempering.share = {share}"),
                 "raise evaluation.every, or lower tempering.chains or tempering.settling.sweeps",
             ),
-            Self::InitialRounds { rounds } => (
+            Self::InitialRounds { rounds } => info(
                 "initial-rounds",
-                Info,
                 format!("initial rounds converged after {rounds}: the chains visit every temperature"),
                 "",
             ),
-            Self::RoundsNotConverged { rounds } => (
+            Self::RoundsNotConverged { rounds } => warning(
                 "rounds-not-converged",
-                Warning,
                 format!("initial rounds did not converge: after {rounds} the chains do not visit every temperature evenly"),
                 "raise tempering.initial_rounds.most or tempering.temperatures",
             ),
-            Self::FirstCorrections => (
+            Self::FirstCorrections => info(
                 "first-corrections",
-                Info,
-                "the first updates change the model a lot, which is normal: the tracker widens its error bar and re-initialises chains whose occupancy of the temperatures collapses".into(),
+                "the first updates change the model a lot, which is normal: the tracker widens its error bar and re-initialises chains whose occupancy of the temperatures collapses",
                 "no action is needed, unless warnings continue after the first evaluation",
             ),
-            Self::LadderLost { rounds, converged } => (
+            Self::LadderLost { rounds, converged } => warning(
                 "ladder-lost",
-                Warning,
                 format!(
                     "the chains' occupancy of the temperatures collapsed; initial rounds were run again and {} after {rounds}",
                     if *converged { "converged" } else { "did not converge" }
                 ),
                 "if this continues, lower training.learning_rate.initial or raise tempering.sweeps",
             ),
-            Self::ModeMissed => (
+            Self::ModeMissed => info(
                 "mode-missed",
-                Info,
-                "the tracker's chains had missed a mode of the model, and some of them start anew from its states".into(),
+                "the tracker's chains had missed a mode of the model, and some of them start anew from its states",
                 "if this continues, raise tempering.chains",
             ),
-            Self::ModelMoved { nats } => (
+            // Whether a number that is shown is in doubt, the next evaluation says.
+            Self::ModelMoved { nats } => info(
                 "model-moved",
-                // Whether a number that is shown is in doubt, the next evaluation says.
-                Info,
                 format!("log Z moved by {nats:.1} nats between two steps of the tracker, more than its chains can follow at once; its error bar was widened"),
                 "no action is needed while evaluations are sound; else lower training.learning_rate.initial or tempering.every",
             ),
-            Self::ErrorBarWidened => (
+            Self::ErrorBarWidened => warning(
                 "error-bar-widened",
-                Warning,
-                "tracked log Z changes more than its error bar explains; the error bar was widened".into(),
+                "tracked log Z changes more than its error bar explains; the error bar was widened",
                 "raise tempering.sweeps or tempering.chains, or lower training.learning_rate.initial",
             ),
-            Self::AuditDisagrees(doubt) => (
+            Self::AuditDisagrees(doubt) => warning(
                 "audit-disagrees",
-                Warning,
                 doubt.finding(),
                 "the tracked value is in doubt; raise tempering.sweeps or tempering.chains, or lower training.learning_rate.initial",
             ),
-            Self::FewEffectiveChains { effective, chains } => (
+            Self::FewEffectiveChains { effective, chains } => warning(
                 "few-effective-chains",
-                Warning,
                 format!("only {effective:.0} of {chains} chains carry the gradient"),
                 "raise tempering.chains or set tempering.prior = { exponential = 2.0 }",
             ),
-            Self::VariancesAtBound { at_bound, reals } => (
+            Self::VariancesAtBound { at_bound, reals } => warning(
                 "variances-at-bound",
-                Warning,
                 format!("the variances of {at_bound} of {reals} real columns, given the hidden units, fell to their lower bound, a hundredth of the data's: their densities at repeated values would grow without limit"),
                 "give columns with few different numbers as categories (columns of 0 and 1 in data.variables), and leave out those that others determine (data.source.columns)",
             ),
-            Self::ChainsCollapsed { chains, states } => (
+            Self::ChainsCollapsed { chains, states } => warning(
                 "chains-collapsed",
-                Warning,
                 format!("the {chains} tempered chains collapsed to {states} different states"),
                 "lower training.learning_rate.initial or add training.weight_decay; the model may have a single mode",
             ),
-            Self::NarrowPassage { beta } => (
+            Self::NarrowPassage { beta } => warning(
                 "narrow-passage",
-                Warning,
                 format!("few chains cross beta = {beta:.2}"),
                 "raise tempering.temperatures or tempering.sweeps",
             ),
-            Self::InDoubt { evaluations, doubts, audit_every } => (
+            Self::InDoubt { evaluations, doubts, audit_every } => warning(
                 "in-doubt",
-                Warning,
                 format!("log Z of {evaluations} evaluations in a row is in doubt ({doubts}); {}", match audit_every {
                     0 => "no decision uses these values, and there are no audits".into(),
                     every => format!("decisions use audits alone, one in {every} evaluations"),
                 }),
                 "follow the advice of the doubts, or set audit.every",
             ),
-            Self::TrainingFails { update, fallen, remedy } => (
+            Self::TrainingFails { update, fallen, remedy } => warning(
                 "training-fails",
-                Warning,
                 format!(
                     "the training fails: the log-likelihood of the training rows is {fallen:.1} nats below that of update {update}{}",
                     remedy.map_or(String::new(), |it| format!(". {it}"))
@@ -295,27 +279,31 @@ impl Notice {
                     "the particles of the gradient no longer represent the model, or the steps are too large; lower training.learning_rate.initial, or set training.exchange = true where the modes of the data are far apart. Early stopping waits until the training has recovered"
                 },
             ),
-            Self::StepsShortened { measured, shortened } => (
+            Self::StepsShortened { measured, shortened } => warning(
                 "steps-shortened",
-                Warning,
                 format!("{shortened} of {measured} measured updates would have changed log f by more than training.largest_step and were shortened"),
                 "training goes on in smaller steps; a lower training.learning_rate.initial may give a better model",
             ),
-            Self::Overfits { update } => (
+            Self::Overfits { update } => info(
                 "overfits",
-                Info,
                 format!("the model overfits: validation rows are below their value at update {update}, training rows are not"),
                 "the best model is kept; weight decay (training.weight_decay) or fewer hidden units may give a better one",
             ),
-            Self::EarlyStopping { evaluations, improved, cooldown } => (
+            Self::EarlyStopping { evaluations, improved, cooldown } => info(
                 "early-stopping",
-                Info,
                 format!("early stopping: no improvement since update {improved} ({evaluations} evaluations){}", cooldown.map_or_else(String::new, |(best, until)| format!(". The run goes back to the model of update {best}, from which the learning rate falls to zero until update {until} (training.cooldown)"))),
                 "to continue, raise training.early_stopping.patience and resume",
             ),
-        };
-        Words { kind, level, found, remedy }
+        }
     }
+}
+
+fn info(kind: &'static str, found: impl Into<String>, remedy: &'static str) -> Words {
+    Words { kind, level: Level::Info, found: found.into(), remedy }
+}
+
+fn warning(kind: &'static str, found: impl Into<String>, remedy: &'static str) -> Words {
+    Words { kind, level: Level::Warning, found: found.into(), remedy }
 }
 
 #[cfg(test)]

@@ -14,9 +14,6 @@ pub enum Run {
 }
 
 impl Run {
-    /// All runs.
-    pub const ALL: [Self; 3] = [Self::Train, Self::Validation, Self::Tracker];
-
     /// Folder of its TensorBoard run. Values of the model are with those of its training data, as is usual there.
     pub const fn folder(self) -> &'static str {
         match self {

@@ -20,56 +20,51 @@ pub(super) struct Repeated {
 
 #[derive(Debug)]
 struct Kept {
-    level: Level,
+    /// The last one.
+    last: Notice,
     /// Update of the first one.
     since: u64,
     count: u64,
     /// The last count that was shown.
     shown: u64,
-    /// What the last one found, in short.
-    found: String,
 }
 
 impl Repeated {
     /// The line for a notice: in full for the first of its kind, a count for the 10th, the 100th and so on.
     pub(super) fn line(&mut self, notice: &Notice, update: u64) -> Option<Line> {
-        let level = notice.level();
-        let kind = notice.kind();
-        let kept = self.kinds.entry(kind).or_insert_with(|| Kept {
-            level,
-            since: update,
-            count: 0,
-            shown: 0,
-            found: String::new(),
-        });
+        let first = || Kept { last: notice.clone(), since: update, count: 0, shown: 0 };
+        let kept = self.kinds.entry(notice.kind()).or_insert_with(first);
         kept.count += 1;
-        kept.found = notice.text().split([':', ';']).next().unwrap_or(kind).into();
+        kept.last = notice.clone();
         if kept.count > 1 && kept.count < 10 * kept.shown {
             return None;
         }
         kept.shown = kept.count;
-        let text = match kept.count {
-            1 => notice.text(),
-            _ => again(kind, kept),
-        };
-        Some(Line { level, text: format!("update {update}: {text}") })
+        let text = if kept.count == 1 { notice.text() } else { kept.again() };
+        Some(Line { level: notice.level(), text: format!("update {update}: {text}") })
     }
 
     /// The counts that were not shown yet.
     pub(super) fn rest(&mut self) -> Vec<Line> {
         let mut lines = Vec::new();
-        for (kind, kept) in &mut self.kinds {
+        for kept in self.kinds.values_mut() {
             if kept.count > kept.shown {
                 kept.shown = kept.count;
-                lines.push(Line { level: kept.level, text: again(kind, kept) });
+                lines.push(Line { level: kept.last.level(), text: kept.again() });
             }
         }
         lines
     }
 }
 
-fn again(kind: &str, Kept { found, count, since, .. }: &Kept) -> String {
-    format!("{found} ({kind}, {count} times since update {since})")
+impl Kept {
+    /// What the last one found, in short, and how often there was one.
+    fn again(&self) -> String {
+        let Self { last, count, since, .. } = self;
+        let (kind, text) = (last.kind(), last.text());
+        let found = text.split([':', ';']).next().unwrap_or(kind);
+        format!("{found} ({kind}, {count} times since update {since})")
+    }
 }
 
 #[cfg(test)]

@@ -45,10 +45,9 @@ pub(crate) fn for_terminal(stream: StandardStream, text: &str) -> String {
 fn coloured(text: &str) -> String {
     let colour = |word: &str, number: u8| format!("\u{1b}[{number}m{word}\u{1b}[0m");
     let line = |line: &str| {
-        let found =
-            LINES.iter().find_map(|&(word, number)| Some((line.strip_prefix(word)?, word, number)));
-        let line =
-            found.map_or(line.to_string(), |(rest, word, number)| colour(word, number) + rest);
+        let begins =
+            |&(word, number): &(&str, u8)| Some(colour(word, number) + line.strip_prefix(word)?);
+        let line = LINES.iter().find_map(begins).unwrap_or_else(|| line.to_string());
         VERDICTS
             .iter()
             .fold(line, |line, &(word, number)| line.replace(word, &colour(word, number)))

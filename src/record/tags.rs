@@ -61,14 +61,9 @@ const OPTIMIZER: &str = "optimizer";
 // In groups of their own, so that each of the first two groups begins on the first screen. The bands are drawn from them.
 const STANDARD_ERRORS: &str = "standard_errors";
 
-const fn of(
-    run: Run,
-    kind: Kind,
-    group: &'static str,
-    tag: &'static str,
-    meaning: &'static str,
-) -> Tag {
-    Tag { run, tag, group, kind, column: None, meaning }
+/// A tracker scalar without a column; the others differ from it.
+const fn curve(group: &'static str, tag: &'static str, meaning: &'static str) -> Tag {
+    Tag { run: Run::Tracker, tag, group, kind: Kind::Scalar, column: None, meaning }
 }
 
 /// A scalar of rows.
@@ -78,24 +73,20 @@ const fn rows(
     column: Option<&'static str>,
     meaning: &'static str,
 ) -> Tag {
-    Tag { column, ..of(run, Kind::Scalar, group, tag, meaning) }
+    Tag { run, column, ..curve(group, tag, meaning) }
 }
 
 /// A tracker scalar whose column is its tag.
 const fn column(group: &'static str, tag: &'static str, meaning: &'static str) -> Tag {
-    Tag { column: Some(tag), ..of(Run::Tracker, Kind::Scalar, group, tag, meaning) }
-}
-
-const fn curve(group: &'static str, tag: &'static str, meaning: &'static str) -> Tag {
-    of(Run::Tracker, Kind::Scalar, group, tag, meaning)
+    Tag { column: Some(tag), ..curve(group, tag, meaning) }
 }
 
 const fn histogram(group: &'static str, tag: &'static str, meaning: &'static str) -> Tag {
-    of(Run::Tracker, Kind::Histogram, group, tag, meaning)
+    Tag { kind: Kind::Histogram, ..curve(group, tag, meaning) }
 }
 
 const fn image(group: &'static str, tag: &'static str, meaning: &'static str) -> Tag {
-    of(Run::Tracker, Kind::Image, group, tag, meaning)
+    Tag { kind: Kind::Image, ..curve(group, tag, meaning) }
 }
 
 /// First columns of metrics.csv, in every row.
@@ -127,8 +118,8 @@ pub static TAGS: &[Tag] = &[
     column(AUDIT, "audit_difference_in_errors", "tracked minus audited log Z, in combined standard errors"),
     column(MIXING, "tracker_consistency", "moving mean of squared standardised innovations; about 1 when the error bar is honest"),
     column(LOG_Z, "sound", "1 if log_z and its error bar can be trusted, else 0"),
-    Tag { column: Some("doubts"), ..of(Run::Tracker, Kind::Text, LOG_Z, "doubts", "why not, where not: short names") },
-    Tag { column: Some("training"), ..of(Run::Train, Kind::Text, MODEL, "training", "healthy, failing (training rows fell far below their best) or overfitting (validation rows alone did)") },
+    Tag { kind: Kind::Text, ..column(LOG_Z, "doubts", "why not, where not: short names") },
+    Tag { run: Run::Train, kind: Kind::Text, ..column(MODEL, "training", "healthy, failing (training rows fell far below their best) or overfitting (validation rows alone did)") },
     rows((Run::Train, MODEL), "training_failing", None, "1 if the training is failing, else 0"),
     column(AUDIT, "decides", "1 when decisions go by the evaluation: log_z is sound, exact or audited; else 0"),
     column(LOG_Z, "log_z_bound", "sum over distinct states of data, particles and chains: log Z is at least that, nats"),
@@ -190,6 +181,9 @@ pub fn check(record: &Record) -> Result<()> {
     for (i, entry) in record.entries.iter().enumerate() {
         let name = format!("`{}` of run `{}`", entry.tag, entry.run.name());
         let update = record.update;
+        let invalid = |what: String| {
+            Err(Error::Invalid(format!("record of update {update}: tag {name} {what}")))
+        };
         let Some(line) = find(entry.run, entry.tag) else {
             return Err(Error::Unknown(format!(
                 "record of update {update}: unknown tag {name}; record::tags::TAGS lists the known ones"
@@ -197,16 +191,11 @@ pub fn check(record: &Record) -> Result<()> {
         };
         let kind = Kind::from(&entry.content);
         if kind != line.kind {
-            return Err(Error::Invalid(format!(
-                "record of update {update}: tag {name} holds a {:?}, not a {kind:?}",
-                line.kind
-            )));
+            return invalid(format!("holds a {:?}, not a {kind:?}", line.kind));
         }
         if record.entries[..i].iter().any(|other| (other.run, other.tag) == (entry.run, entry.tag))
         {
-            return Err(Error::Invalid(format!(
-                "record of update {update}: tag {name} comes twice"
-            )));
+            return invalid("comes twice".into());
         }
     }
     Ok(())

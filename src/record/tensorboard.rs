@@ -8,10 +8,10 @@ use std::fs;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
-use super::events::{EventFile, event_files, trim, written};
+use super::events::{append, create, event_files, trim, written};
 use super::histogram::histogram;
 use super::messages::{Value, What};
-use super::{About, Content, Entry, Record, Recorder, Run, Written, dashboard, tags};
+use super::{About, Content, Entry, HeldFile, Record, Recorder, Run, Written, dashboard, tags};
 use crate::checkpoint::remove_leftovers;
 use crate::error::{Error, Result};
 
@@ -30,7 +30,7 @@ const FOLDERS: [&str; 2] = [Run::Train.folder(), Run::Validation.folder()];
 /// One TensorBoard run.
 struct Log {
     name: &'static str,
-    file: Option<EventFile>,
+    file: Option<HeldFile>,
     /// Tags that were written, and so are described already.
     known: HashSet<String>,
 }
@@ -141,13 +141,13 @@ impl Recorder for TensorBoard {
                 Some(file) => file,
                 none => none.insert(start(&self.folder.join(log.name), self.resumed_after)?),
             };
-            file.append(step(record.update), What::Values(values))?;
+            append(file, step(record.update), What::Values(values))?;
         }
         Ok(())
     }
 
     fn sync(&mut self) -> Result<()> {
-        self.logs.iter_mut().filter_map(|log| log.file.as_mut()).try_for_each(EventFile::sync)
+        self.logs.iter_mut().filter_map(|log| log.file.as_mut()).try_for_each(HeldFile::sync)
     }
 }
 
@@ -169,10 +169,10 @@ impl Log {
 }
 
 /// A new file; after a resume it begins with a mark by which a reader discards the steps that follow again.
-fn start(folder: &Path, resumed_after: Option<u64>) -> Result<EventFile> {
-    let mut file = EventFile::create(folder)?;
+fn start(folder: &Path, resumed_after: Option<u64>) -> Result<HeldFile> {
+    let mut file = create(folder)?;
     if let Some(update) = resumed_after {
-        file.append(step(update.saturating_add(1)), What::Start)?;
+        append(&mut file, step(update.saturating_add(1)), What::Start)?;
     }
     Ok(file)
 }

@@ -7,7 +7,7 @@ use super::page::{Here, Section, UPDATES, cell, number_cell, table};
 use super::pictures::embedded;
 use crate::numerics::statistics::{effective_sample_size, rank_normalised, split_r_hat};
 use crate::record::markup::Element;
-use crate::record::{Chart, Image, Look, Series};
+use crate::record::{Chart, Image, Look, SMALLEST_SIDE, Series};
 use crate::tempering::RoundsEnd;
 
 /// Number of chains that are drawn, and their sweeps.
@@ -24,8 +24,6 @@ const FACTOR: f64 = 2.0;
 const MOST: f64 = 0.9;
 /// Effective draws per chain below which chains are too slow for averages.
 const FEW: f64 = 4.0;
-/// Pixels to which small pictures of matrices are enlarged.
-const SIDE: usize = 300;
 
 /// Occupancy and transitions.
 pub fn ladder_section(diagnosis: Option<&Diagnosis>, metrics: &Metrics) -> Section {
@@ -72,7 +70,7 @@ fn over_updates(label: &str, points: Vec<(f64, f64)>) -> Chart {
 fn occupancy(betas: &[f64], log_prior: &[f64], chains: &Traces) -> Chart {
     let along = |values: Vec<f64>| betas.iter().copied().zip(values).collect();
     let prior = Series::line("prior", along(log_prior.iter().map(|r| r.exp()).collect()));
-    let found = Series::line("occupancy", along(chains.measurement.occupancy.clone()));
+    let found = Series::line("occupancy", along(chains.run.measurement().occupancy));
     let largest =
         found.points.iter().chain(&prior.points).map(|p: &(f64, f64)| p.1).fold(0.0, f64::max);
     let series = vec![prior.colour(6), found.look(Look::Marks).colour(1)];
@@ -81,8 +79,8 @@ fn occupancy(betas: &[f64], log_prior: &[f64], chains: &Traces) -> Chart {
 }
 
 fn occupancy_words(betas: &[f64], log_prior: &[f64], chains: &Traces) -> Here {
-    let ratios =
-        chains.measurement.occupancy.iter().zip(log_prior).map(|(c, log_r)| c.ln() - log_r);
+    let occupancy = chains.run.measurement().occupancy;
+    let ratios = occupancy.iter().zip(log_prior).map(|(c, log_r)| c.ln() - log_r);
     let worst = ratios.zip(betas).max_by(|a, b| a.0.abs().total_cmp(&b.0.abs()));
     let converged = chains.run.rounds_end == RoundsEnd::Converged;
     let rounds = if converged { "" } else { ", and the initial rounds did not converge" };
@@ -96,8 +94,9 @@ fn occupancy_words(betas: &[f64], log_prior: &[f64], chains: &Traces) -> Here {
 
 fn transitions(chains: &Traces, k: usize) -> Vec<Element> {
     let heat = Image::heat(&chains.transitions.matrix(), k, true);
-    let picture = heat.map(|heat| embedded(&heat.scale((SIDE / k).max(1)), "transition matrix"));
-    picture.into_iter().flatten().collect()
+    let picture =
+        heat.and_then(|heat| embedded(&heat.scale(SMALLEST_SIDE / k), "transition matrix"));
+    picture.into_iter().collect()
 }
 
 fn transition_words(chains: &Traces, betas: &[f64]) -> Here {
@@ -160,10 +159,8 @@ pub fn chains_section(diagnosis: Option<&Diagnosis>, metrics: &Metrics) -> Secti
 }
 
 fn ways(betas: &[f64], chains: &Traces) -> Vec<Element> {
-    let sweeps = chains.sweeps().min(SHOWN_SWEEPS);
     let way = |chain: usize| {
-        let trace = chains.of_chain(chain);
-        let points = trace[..sweeps].iter().enumerate();
+        let points = chains.temperatures[chain].iter().take(SHOWN_SWEEPS).enumerate();
         let points = points.map(|(sweep, k)| (sweep as f64, betas[*k as usize])).collect();
         let x_label = if chain + 1 == SHOWN { "sweeps" } else { "" };
         let series = vec![Series::line("", points).colour(chain)];
@@ -174,9 +171,8 @@ fn ways(betas: &[f64], chains: &Traces) -> Vec<Element> {
 }
 
 fn way_words(chains: &Traces, k: usize) -> Here {
-    let visits = |chain: usize, end: u32| chains.temperatures.iter().any(|row| row[chain] == end);
-    let both = |chain: &usize| visits(*chain, 0) && visits(*chain, k as u32 - 1);
-    let crossed = (0..chains.count()).filter(both).count();
+    let both = |trace: &&Vec<f64>| trace.contains(&0.0) && trace.contains(&(k as f64 - 1.0));
+    let crossed = chains.temperatures.iter().filter(both).count();
     let words = format!(
         "{crossed} of all {} chains have been at both ends of the ladder in {} sweeps",
         chains.count(),
@@ -186,17 +182,15 @@ fn way_words(chains: &Traces, k: usize) -> Here {
 }
 
 fn convergence(chains: &Traces) -> (Vec<Vec<Element>>, Here) {
-    let temperatures: Vec<Vec<f64>> = (0..chains.count()).map(|s| chains.of_chain(s)).collect();
-    let quantities = [("index of beta", &temperatures), ("log f(v)", &chains.log_f)];
+    let quantities = [("index of beta", &chains.temperatures), ("log f(v)", &chains.log_f)];
     let mut worst = (f64::INFINITY, 1.0f64);
     let rows = quantities.map(|(name, draws)| {
         let scores = rank_normalised(draws);
         let (effective, r_hat) = (effective_sample_size(&scores), split_r_hat(&scores));
         worst = (worst.0.min(effective), if r_hat.is_nan() { r_hat } else { worst.1.max(r_hat) });
-        let draws = (chains.count() * chains.sweeps()).to_string();
         vec![
             cell(name),
-            number_cell(draws),
+            number_cell((chains.count() * chains.sweeps()).to_string()),
             number_cell(format!("{effective:.0}")),
             number_cell(format!("{r_hat:.3}")),
         ]

@@ -28,43 +28,41 @@ pub fn picture(chart: &Chart) -> Vec<Element> {
 /// The chart of log-likelihoods, also written as curves.svg.
 pub fn likelihoods(run: &RunFiles) -> Chart {
     let metrics = &run.metrics;
-    let curve = |part: &str, colour| {
-        let errors = values(metrics, &format!("{part}_log_likelihood_std_error"));
-        let name = format!("{part}_log_likelihood");
-        let rows: Vec<usize> = metrics.rows_with(&name).collect();
-        Series::line(part, metrics.points(&name))
-            .errors(rows.iter().map(|&row| ERRORS * errors[row]).collect())
-            .look(Look::Band)
-            .colour(colour)
-    };
+    let curve = |part: &str, colour| band(metrics, part, &format!("{part}_log_likelihood"), colour);
     let mut series = vec![curve("train", TRAIN), curve("validation", VALIDATION)];
     series.retain(|series| !series.points.is_empty());
     let audits = metrics.audits();
     // If every evaluation is exact, the curve is the audit.
     if audits.iter().any(|audit| !audit.exact) {
-        series.push(audited(metrics, &audits));
+        // log-likelihood of the validation rows, else of the training rows.
+        let by_audit = |audit: &Audit| {
+            let gap = metrics.value("free_energy_gap", audit.row).unwrap_or(0.0);
+            metrics.number("train_log_f", audit.row) + gap - audit.value
+        };
+        series.push(marks("by audit", &audits, by_audit));
     }
     let y_range = late_range(&series);
     Chart {
         y_range,
-        guides: guides(run),
+        guides: best(run).into_iter().collect(),
         ..Chart::of(UPDATES, "mean log-likelihood, nats per row", series)
     }
 }
 
-fn values(metrics: &Metrics, name: &str) -> Vec<f64> {
-    (0..metrics.rows()).map(|row| metrics.number(name, row)).collect()
+/// A column of metrics.csv in a band of its standard errors.
+fn band(metrics: &Metrics, name: &str, column: &str, colour: usize) -> Series {
+    let error = format!("{column}_std_error");
+    let errors = metrics.rows_with(column).map(|row| ERRORS * metrics.number(&error, row));
+    Series::line(name, metrics.points(column))
+        .errors(errors.collect())
+        .look(Look::Band)
+        .colour(colour)
 }
 
-/// Log-likelihoods from audits of log Z: of the validation rows, else of the training rows.
-fn audited(metrics: &Metrics, audits: &[Audit]) -> Series {
-    let point = |audit: &Audit| {
-        let gap = metrics.value("free_energy_gap", audit.row).unwrap_or(0.0);
-        (audit.update, metrics.number("train_log_f", audit.row) + gap - audit.value)
-    };
-    let errors = audits.iter().map(|audit| ERRORS * audit.std_error).collect();
-    Series::line("by audit", audits.iter().map(point).collect())
-        .errors(errors)
+/// A value of each audit, with the error of its log Z.
+fn marks(name: &str, audits: &[Audit], value: impl Fn(&Audit) -> f64) -> Series {
+    Series::line(name, audits.iter().map(|audit| (audit.update, value(audit))).collect())
+        .errors(audits.iter().map(|audit| ERRORS * audit.std_error).collect())
         .look(Look::Marks)
         .colour(AUDIT)
 }
@@ -83,17 +81,11 @@ fn late_range(series: &[Series]) -> Option<(f64, f64)> {
     (enough && span > 0.0 && lowest < low).then_some((low, high + 0.1 * span))
 }
 
-fn guides(run: &RunFiles) -> Vec<Guide> {
-    let mut guides = Vec::new();
-    if let Some(summary) = &run.summary {
-        guides.push(Guide::Vertical(
-            summary.best.update as f64,
-            format!("best {}", summary.best.update),
-        ));
-    } else if let Some((update, _)) = run.best() {
-        guides.push(Guide::Vertical(update as f64, format!("best so far {update}")));
-    }
-    guides
+/// A line at the best model.
+fn best(run: &RunFiles) -> Option<Guide> {
+    let (update, _) = run.best()?;
+    let so_far = if run.summary.is_some() { "" } else { "so far " };
+    Some(Guide::Vertical(update as f64, format!("best {so_far}{update}")))
 }
 
 /// Log-likelihoods and the stopping decision.
@@ -143,21 +135,11 @@ fn likelihood_words(run: &RunFiles) -> String {
 /// The chart of tracked log Z with its audits.
 pub fn log_z(run: &RunFiles) -> Chart {
     let metrics = &run.metrics;
-    let rows: Vec<usize> = metrics.rows_with("log_z").collect();
-    let errors = rows.iter().map(|&row| ERRORS * metrics.number("log_z_std_error", row)).collect();
-    let tracked = Series::line("tracked", metrics.points("log_z"))
-        .errors(errors)
-        .look(Look::Band)
-        .colour(LOG_Z);
+    let tracked = band(metrics, "tracked", "log_z", LOG_Z);
     let (exact, sampled): (Vec<Audit>, Vec<Audit>) =
         metrics.audits().into_iter().partition(|audit| audit.exact);
-    let marks = |name: &str, audits: &[Audit]| {
-        Series::line(name, audits.iter().map(|a| (a.update, a.value)).collect())
-            .errors(audits.iter().map(|a| ERRORS * a.std_error).collect())
-            .look(Look::Marks)
-            .colour(AUDIT)
-    };
-    let mut series = vec![tracked, marks("exact", &exact), marks("AIS", &sampled)];
+    let audited = |name, audits: &[Audit]| marks(name, audits, |audit| audit.value);
+    let mut series = vec![tracked, audited("exact", &exact), audited("AIS", &sampled)];
     series.retain(|series| !series.points.is_empty());
     Chart { y_range: late_range(&series), ..Chart::of(UPDATES, "log Z, nats", series) }
 }
@@ -209,12 +191,11 @@ fn log_z_words(metrics: &Metrics) -> String {
 }
 
 fn differences(audits: &[Audit]) -> Chart {
-    let points = audits.iter().map(|a| (a.update, a.tracked - a.value)).collect();
-    let errors = audits.iter().map(|a| ERRORS * a.tracked_std_error.hypot(a.std_error)).collect();
+    let points: Vec<_> = audits.iter().map(|a| (a.update, a.tracked - a.value)).collect();
+    let error = |a: &Audit| ERRORS * a.tracked_std_error.hypot(a.std_error);
+    let errors: Vec<f64> = audits.iter().map(error).collect();
     // Whole bars, except the few that would hide all others.
-    let reach = audits
-        .iter()
-        .map(|a| (a.tracked - a.value).abs() + ERRORS * a.tracked_std_error.hypot(a.std_error));
+    let reach = points.iter().zip(&errors).map(|((_, value), error)| value.abs() + error);
     let mut reach: Vec<f64> = reach.filter(|reach| reach.is_finite()).collect();
     reach.sort_by(f64::total_cmp);
     let most = reach.get((0.95 * reach.len() as f64) as usize).copied().filter(|most| *most > 0.0);

@@ -11,8 +11,7 @@ use crate::estimators::{Bound, Equilibrium, Estimate, Known, exact, lower_bound,
 use crate::model::Parameters;
 use crate::model::exact::QUICK_UNITS;
 use crate::tempering::{
-    BetaUpdate, GeometricPath, InitialRounds, Ladder, Measurement, Prior, TemperedChains,
-    Tempering, Transitions,
+    BetaUpdate, GeometricPath, InitialRounds, Ladder, Prior, TemperedChains, Tempering, Transitions,
 };
 use crate::training::Trainer;
 use crate::training::gradient::Particles;
@@ -53,12 +52,10 @@ pub struct Diagnosis {
 /// S chains at each of a number of sweeps with one pseudo-prior.
 #[derive(Clone, Debug)]
 pub struct Traces {
-    /// Index of the inverse temperature, by sweep and chain.
-    pub temperatures: Vec<Vec<u32>>,
+    /// Index of the inverse temperature, by chain and sweep.
+    pub temperatures: Vec<Vec<f64>>,
     /// log f(v) at beta = 1, by chain and sweep.
     pub log_f: Vec<Vec<f64>>,
-    /// The measurement of all sweeps.
-    pub measurement: Measurement,
     /// Transitions between temperatures.
     pub transitions: Transitions,
     /// Their run.
@@ -162,29 +159,25 @@ impl Traces {
         let mut chains = TemperedChains::new(visible, k, seed);
         let mut chains = Tempering::new(path, &mut chains, BetaUpdate::Collapsed);
         let mut transitions = Transitions::new(k);
-        let (mut temperatures, mut log_f) = (Vec::new(), vec![Vec::new(); count]);
+        let (mut temperatures, mut log_f) = (vec![Vec::new(); count], vec![Vec::new(); count]);
         let run =
             TemperedRun::watched(&mut chains, rounds, None, sweeps, 1, &mut |chains, swept| {
                 transitions.add(&swept.transitions, 1.0);
-                temperatures.push(chains.temperatures().to_vec());
+                let indices = chains.temperatures().iter().map(|k| f64::from(*k));
+                temperatures.iter_mut().zip(indices).for_each(|(trace, k)| trace.push(k));
                 let at_one = chains.log_f().last_column();
                 log_f.iter_mut().zip(at_one).for_each(|(trace, value)| trace.push(value));
             })?;
-        Ok(Self { temperatures, log_f, measurement: run.measurement(), transitions, run })
+        Ok(Self { temperatures, log_f, transitions, run })
     }
 
     /// Number of sweeps.
     pub fn sweeps(&self) -> usize {
-        self.temperatures.len()
+        self.log_f.first().map_or(0, Vec::len)
     }
 
     /// Number of chains.
     pub fn count(&self) -> usize {
         self.log_f.len()
-    }
-
-    /// Index of the inverse temperature of a chain at every sweep.
-    pub(crate) fn of_chain(&self, chain: usize) -> Vec<f64> {
-        self.temperatures.iter().map(|row| f64::from(row[chain])).collect()
     }
 }

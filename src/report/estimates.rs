@@ -27,18 +27,14 @@ pub fn section(run: &RunFiles, diagnosis: Option<&Diagnosis>) -> Section {
     let mut lines = Vec::new();
     if let Some(best) = run.summary.as_ref().map(|summary| &summary.best) {
         if let (Some(value), Some(error)) = (best.tracked_log_z, best.tracked_log_z_std_error) {
-            lines.push(line("tracked in training", value, error, "what decisions went by"));
+            lines.push(line("tracked in training", (value, error), "what decisions went by"));
         }
-        let what = best.doubt.clone().unwrap_or_else(|| "the audit in summary.json".into());
-        lines.push(line(
-            &format!("audit: {}", best.audit_method),
-            best.log_z,
-            best.log_z_std_error,
-            &what,
-        ));
+        let name = format!("audit: {}", best.audit_method);
+        let what = best.doubt.as_deref().unwrap_or("the audit in summary.json");
+        lines.push(line(name, (best.log_z, best.log_z_std_error), what));
         if let Some(at_least) = best.log_z_at_least {
             let what = "holds with 99.9 % probability, from the weights of annealing";
-            lines.push(line("lower bound by annealing", at_least, f64::NAN, what));
+            lines.push(line("lower bound by annealing", (at_least, f64::NAN), what));
         }
     }
     let Some(diagnosis) = diagnosis else {
@@ -49,19 +45,17 @@ pub fn section(run: &RunFiles, diagnosis: Option<&Diagnosis>) -> Section {
     let bound = diagnosis.bound.map(|bound| bound.value);
     if let Some(bound) = &diagnosis.bound {
         let what = format!("rigorous: {}", bound.source());
-        lines.push(line("lower bound", bound.value, f64::NAN, &what));
+        lines.push(line("lower bound", (bound.value, f64::NAN), what));
     }
+    let here = words(&lines, &agreement);
     section.broad(
         "Values and 2 standard errors",
         drawn(&lines, bound),
-        (
-            "consistent estimates agree within their errors, between the bounds",
-            words(&lines, &agreement),
-        ),
+        ("consistent estimates agree within their errors, between the bounds", here),
     )
 }
 
-fn line(name: &str, value: f64, std_error: f64, what: &str) -> Line {
+fn line(name: impl Into<String>, (value, std_error): (f64, f64), what: impl Into<String>) -> Line {
     Line { name: name.into(), value, std_error, what: what.into() }
 }
 
@@ -87,7 +81,7 @@ fn of_estimate(estimate: &Estimate) -> Line {
         // A report has no options.
         format!("{bias}; in doubt: {}", estimate.trust.findings())
     };
-    Line { name: name.into(), value: estimate.value, std_error: estimate.std_error, what }
+    line(name, (estimate.value, estimate.std_error), what)
 }
 
 fn words(lines: &[Line], agreement: &Agreement) -> Here {

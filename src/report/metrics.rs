@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use super::page::with_error;
 use crate::error::Result;
 use crate::limited::read_text_of_run;
 use crate::record::tags;
@@ -106,6 +107,11 @@ impl Metrics {
         self.failing.get(row).copied().unwrap_or(false)
     }
 
+    /// Whether decisions go by an evaluation. Runs of older versions have tracked values only.
+    pub(crate) fn decides(&self, row: usize) -> bool {
+        self.value("decides", row).or_else(|| self.value("sound", row)) == Some(1.0)
+    }
+
     /// The value of an evaluation, or NaN.
     pub fn number(&self, name: &str, row: usize) -> f64 {
         self.value(name, row).unwrap_or(f64::NAN)
@@ -114,6 +120,11 @@ impl Metrics {
     /// The newest value of a column.
     pub fn last(&self, name: &str) -> Option<f64> {
         (0..self.rows).rev().find_map(|row| self.value(name, row))
+    }
+
+    /// The newest value of a column with its newest standard error, in words.
+    pub fn latest(&self, name: &str) -> Option<String> {
+        Some(with_error(self.last(name)?, self.last(&format!("{name}_std_error"))?))
     }
 
     /// Short names of doubts, with the number of evaluations that had them, most frequent first.

@@ -41,30 +41,25 @@ pub type Computed<'a> = Result<(&'a Trainer, Option<&'a Diagnosis>), String>;
 
 /// The page of one run, as HTML.
 pub fn page(run: &RunFiles, computed: &Computed<'_>) -> String {
-    let (trainer, diagnosis) = match computed {
-        Ok((trainer, diagnosis)) => (Some(*trainer), *diagnosis),
-        Err(_) => (None, None),
-    };
+    let diagnosis = computed.as_ref().ok().and_then(|(_, diagnosis)| *diagnosis);
     let times = run.summary.as_ref().map(|summary| &summary.times);
-    let times = times.or_else(|| trainer.map(Trainer::times));
+    let times = times.or_else(|| Some(computed.as_ref().ok()?.0.times()));
     let mut sections = vec![
         curves::likelihood_section(run),
         curves::log_z_section(run),
         estimates::section(run, diagnosis),
         chains::ladder_section(diagnosis, &run.metrics),
         chains::chains_section(diagnosis, &run.metrics),
-    ];
-    match (computed, diagnosis) {
-        (Ok((trainer, _)), Some(diagnosis)) => sections.push(pictures::section(trainer, diagnosis)),
-        (Ok(_), None) => sections.push(missing("there is no model yet")),
-        (Err(reason), _) => sections.push(missing(reason)),
-    }
-    sections.extend([
+        match computed {
+            Ok((trainer, Some(diagnosis))) => pictures::section(trainer, diagnosis),
+            Ok((_, None)) => missing("there is no model yet"),
+            Err(reason) => missing(reason),
+        },
         tried::section(run),
         facts::time_section(run, times),
         facts::notices_section(run),
         facts::configuration_section(run),
-    ]);
+    ];
     let warnings: Vec<String> = sections.iter().flat_map(Section::warnings).cloned().collect();
     sections.insert(0, verdict::section(run, &warnings));
     let subtitle = format!("a run of ztrack, {}", run.state.name());

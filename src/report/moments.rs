@@ -6,6 +6,7 @@ use super::page::Section;
 use crate::engine::BitMatrix;
 use crate::engine::random::{Purpose, Streams};
 use crate::numerics::statistics::correlation;
+use crate::record::markup::Element;
 use crate::record::{Chart, Look, Series};
 use crate::training::Trainer;
 use crate::units::Variables;
@@ -33,7 +34,7 @@ pub fn moments(
     };
     let states = &diagnosis.states;
     let (ours, theirs) = (unit_means(states, variables), unit_means(rows, variables));
-    let covariances = pair_covariances(states, rows, variables);
+    let (our_pairs, their_pairs) = pair_covariances(states, rows, variables);
     // Rows of the data as perfect samples, as many as there are independent ones.
     let (perfect, all) = (rows.spread(samples.rows()), rows.rows());
     let compared = |(ours, theirs): (&[f64], &[f64]), perfect: &[f64]| {
@@ -41,31 +42,24 @@ pub fn moments(
             format!("; {} of {all} training rows in place of the model's states: ", samples.rows());
         moment_words(ours, theirs) + &few + &moment_words(perfect, theirs)
     };
+    let of_units = compared((&ours, &theirs), &unit_means(&perfect, variables));
+    let perfect_pairs = pair_covariances(&perfect, rows, variables).0;
+    let of_pairs = compared((&our_pairs, &their_pairs), &perfect_pairs)
+        + &format!("; {} states of {} chains", states.rows(), samples.rows());
     section
         .figure(
             single,
-            picture(&scatter(
-                ["mean over training rows", "mean over states of the model"],
-                both(&theirs, &ours),
-            )),
-            (
-                "points on the diagonal",
-                compared((&ours, &theirs), &unit_means(&perfect, variables)),
-            ),
+            scatter(["mean over training rows", "mean over states of the model"], &theirs, &ours),
+            ("points on the diagonal", of_units),
         )
         .figure(
             pairs,
-            picture(&scatter(
+            scatter(
                 ["covariance over training rows", "covariance over states of the model"],
-                both(&covariances.1, &covariances.0),
-            )),
-            (
-                "points along the diagonal, scattered by the number of states alone",
-                compared(
-                    (&covariances.0, &covariances.1),
-                    &pair_covariances(&perfect, rows, variables).0,
-                ) + &format!("; {} states of {} chains", states.rows(), samples.rows()),
+                &their_pairs,
+                &our_pairs,
             ),
+            ("points along the diagonal, scattered by the number of states alone", of_pairs),
         )
 }
 
@@ -78,19 +72,14 @@ pub fn unit_means(rows: &BitMatrix, variables: &Variables) -> Vec<f64> {
     sums.into_iter().map(|sum| sum / rows.rows() as f64).collect()
 }
 
-/// Points, and the diagonal.
-pub fn scatter(label: [&str; 2], points: Vec<(f64, f64)>) -> Chart {
-    let ends = points.iter().flat_map(|(x, y)| [*x, *y]);
-    let (low, high) =
-        ends.fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), x| (low.min(x), high.max(x)));
+/// A chart of values against others, and the diagonal.
+pub fn scatter(label: [&str; 2], x: &[f64], y: &[f64]) -> Vec<Element> {
+    let low = x.iter().chain(y).copied().fold(f64::INFINITY, f64::min);
+    let high = x.iter().chain(y).copied().fold(f64::NEG_INFINITY, f64::max);
+    let points = x.iter().copied().zip(y.iter().copied()).collect();
     let diagonal = Series::line("", vec![(low, low), (high, high)]).look(Look::Dashed).colour(6);
     let series = vec![diagonal, Series::line("", points).look(Look::Marks).colour(0)];
-    Chart::of(label[0], label[1], series)
-}
-
-/// Pairs of two lists.
-pub fn both(x: &[f64], y: &[f64]) -> Vec<(f64, f64)> {
-    x.iter().copied().zip(y.iter().copied()).collect()
+    picture(&Chart::of(label[0], label[1], series))
 }
 
 fn moment_words(samples: &[f64], rows: &[f64]) -> String {

@@ -159,13 +159,8 @@ pub fn duration(seconds: f64) -> String {
 
 /// The whole page as HTML that is well-formed XML too.
 pub fn document(title: &str, subtitle: &str, sections: Vec<Section>) -> String {
-    let rules = format!(
-        "{}{}@media(prefers-color-scheme:dark){{{}{}}}",
-        RULES,
-        style(false),
-        DARK,
-        style(true)
-    );
+    let [light, dark] = [false, true].map(style);
+    let rules = format!("{RULES}{light}@media(prefers-color-scheme:dark){{{DARK}{dark}}}");
     let head = Element::new("head")
         .with(Element::new("meta").set("charset", "utf-8"))
         .with(

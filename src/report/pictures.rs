@@ -3,9 +3,8 @@
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 
-use super::curves::picture;
 use super::diagnosis::Diagnosis;
-use super::moments::{both, moments, scatter, unit_means};
+use super::moments::{moments, scatter, unit_means};
 use super::page::{Here, Section};
 use super::words;
 use crate::data::{Groups, ImageShape, Neighbour, nearest_rows};
@@ -50,13 +49,11 @@ pub fn embedded(image: &Image, name: &str) -> Result<Element> {
 pub fn section(trainer: &Trainer, diagnosis: &Diagnosis) -> Section {
     let mut section = Section::new("Model and data");
     if let Some(shape) = trainer.image() {
+        let here = filter_words(&diagnosis.parameters);
         section = section.figure(
             "Filters: weights of single hidden units, blue negative, red positive",
             filters(&diagnosis.parameters, shape).into_iter().collect(),
-            (
-                "distinct local or global patterns, none of them noise alone",
-                filter_words(&diagnosis.parameters),
-            ),
+            ("distinct local or global patterns, none of them noise alone", here),
         );
     }
     let samples = match &diagnosis.samples {
@@ -83,25 +80,16 @@ fn rows_beside(
     let near = nearest_rows(samples, &searched, variables).unwrap_or_default();
     let shape = trainer.image();
     let names = trainer.trained_on().names(variables);
-    let (title, shown) = match (shape, names) {
-        (Some(_), _) => {
-            ("each with the nearest training row to its right", pairs(samples, rows, &near, shape))
-        }
-        (None, Some(names)) => {
-            let near = &near[..near.len().min(LINES)];
-            (
-                "each with the nearest training row below",
-                Ok(words::pairs(samples, rows, near, names)),
-            )
-        }
-        (None, None) => {
-            ("each with the nearest training row below", pairs(samples, rows, &near, shape))
-        }
+    let place = if shape.is_some() { "to its right" } else { "below" };
+    let title = format!("Samples of the model, each with the nearest training row {place}");
+    let copies = (
+        "samples look like data and are not copies of rows",
+        near_words(&near, &searched, trainer, variables),
+    );
+    let shown = match names.filter(|_| shape.is_none()) {
+        Some(names) => Ok(words::pairs(samples, rows, &near[..near.len().min(LINES)], names)),
+        None => pairs(samples, rows, &near, shape),
     };
-    let copies = ("samples look like data and are not copies of rows", {
-        near_words(&near, &searched, trainer, variables)
-    });
-    let title = format!("Samples of the model, {title}");
     section = match names {
         Some(_) => section.broad(&title, shown.unwrap_or_default(), copies),
         None => section.figure(&title, shown.into_iter().collect(), copies),
@@ -120,10 +108,7 @@ fn rows_beside(
     let shares = (groups.shares(rows), groups.shares(samples));
     section.figure(
         SHARES,
-        picture(&scatter(
-            ["share of the training rows", "share of the samples"],
-            both(&shares.0, &shares.1),
-        )),
+        scatter(["share of the training rows", "share of the samples"], &shares.0, &shares.1),
         (
             "points on the diagonal, scattered by the number of samples alone: the model makes each kind of row as often as the data have it",
             share_words(&shares.1, &shares.0, samples.rows()),
@@ -203,15 +188,12 @@ fn pairs(
             Image::from_bits(samples, sample, height, width)?,
             Image::from_bits(rows, it.row, height, width)?,
         ];
-        let pair = match shape {
-            Some(_) => Image::tile(&enlarged(pair, 2 * columns), 2, 2)?,
+        let (pair, across) = match shape {
+            Some(_) => (enlarged(pair, 2 * columns), 2),
             // Long rows are shown above each other.
-            None => {
-                let stripes: Vec<Image> = pair.iter().map(|one| one.scale(STRIPE)).collect();
-                Image::tile(&stripes, 1, 2)?
-            }
+            None => (pair.iter().map(|one| one.scale(STRIPE)).collect(), 1),
         };
-        images.push(pair);
+        images.push(Image::tile(&pair, across, 2)?);
     }
     embedded(&Image::tile(&images, columns, 10)?, "samples and nearest rows")
 }

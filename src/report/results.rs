@@ -2,13 +2,15 @@
 
 use super::page::{duration, with_error};
 use super::run_files::RunFiles;
+use super::summary::Summary;
 use crate::tracking::LogLikelihood;
 
 /// Column of metrics.csv.
 const VALIDATION: &str = "validation_log_likelihood";
 
 impl RunFiles {
-    /// A result as text, "-" where there is none: state, updates, best at, train, validation, test, log Z, audit, sound, doubts, time, age.
+    /// A result as text, "-" where there is none: state, updates, best at, hidden units, weight decay, learning rate,
+    /// train, validation, test, log Z, audit, sound, doubts, time, age.
     pub fn result(&self, name: &str) -> String {
         self.found(name).unwrap_or_else(|| "-".into())
     }
@@ -16,6 +18,7 @@ impl RunFiles {
     fn found(&self, name: &str) -> Option<String> {
         let summary = self.summary.as_ref();
         let best = summary.map(|summary| &summary.best);
+        let config = self.config.as_ref();
         let evaluations = || summary.map(|summary| summary.evaluations);
         Some(match name {
             "state" => self.state.name().into(),
@@ -27,6 +30,9 @@ impl RunFiles {
                 }
             }
             "best at" => self.best()?.0.to_string(),
+            "hidden units" => config?.model.hidden.to_string(),
+            "weight decay" => config?.training.weight_decay.to_string(),
+            "learning rate" => config?.training.learning_rate.initial.to_string(),
             "log Z" => with_error(best?.log_z, best?.log_z_std_error),
             "audit" => if best?.doubt.is_none() { "sound" } else { "in doubt" }.into(),
             "sound" => format!("{} of {}", evaluations()?.sound, evaluations()?.all),
@@ -71,27 +77,21 @@ impl RunFiles {
     /// decide.
     fn best_so_far(&self) -> Option<usize> {
         let metrics = &self.metrics;
-        let decides = |row: &usize| {
-            let sound = || metrics.value("sound", *row);
-            metrics.value("decides", *row).or_else(sound) == Some(1.0)
-        };
         let rows = metrics.rows_with(VALIDATION).filter(|&row| metrics.update(row) > 0.0);
         let value = |row: &usize| metrics.number(VALIDATION, *row);
         // The first of equal ones.
-        let best = rows.filter(decides).min_by(|a, b| value(b).total_cmp(&value(a)));
+        let best =
+            rows.filter(|&row| metrics.decides(row)).min_by(|a, b| value(b).total_cmp(&value(a)));
         best.filter(|row| value(row).is_finite())
     }
 
     /// Update and validation log-likelihood of the best model; while the run goes on, of the best so far.
     pub fn best(&self) -> Option<(u64, Option<f64>)> {
-        let row = self.best_so_far();
-        let so_far = || {
-            row.map(|row| (self.metrics.update(row) as u64, self.metrics.number(VALIDATION, row)))
-        };
-        let ended = self.summary.as_ref().map(|summary| &summary.best);
-        let ended =
-            ended.map(|best| (best.update, best.validation_log_likelihood.map(|it| it.value)));
-        ended.or_else(|| so_far().map(|(update, value)| (update, Some(value))))
+        if let Some(Summary { best, .. }) = &self.summary {
+            return Some((best.update, best.validation_log_likelihood.map(|it| it.value)));
+        }
+        let row = self.best_so_far()?;
+        Some((self.metrics.update(row) as u64, self.metrics.value(VALIDATION, row)))
     }
 
     /// Evaluations after update 0 whose tracked log Z was in doubt, and all.

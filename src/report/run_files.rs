@@ -124,9 +124,8 @@ impl RunFiles {
         let name = fs::canonicalize(folder).ok();
         let name = name.as_deref().unwrap_or(folder).file_name();
         let name = name.map_or_else(String::new, |name| name.to_string_lossy().into_owned());
-        let folder = folder.to_path_buf();
         Ok(Self {
-            folder,
+            folder: folder.to_path_buf(),
             name,
             state,
             config,
@@ -173,9 +172,7 @@ impl RunFiles {
                     update,
                     value: number("validation_log_likelihood"),
                     log_z_std_error: (total * total - of_rows * of_rows).max(0.0).sqrt(),
-                    // Runs of older versions have tracked values only.
-                    sound: metrics.value("decides", row).or(metrics.value("sound", row))
-                        == Some(1.0),
+                    sound: metrics.decides(row),
                 };
                 match metrics.is_failing(row) {
                     // Evaluations of the cooldown decide nothing.

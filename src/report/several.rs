@@ -1,5 +1,6 @@
 //! Several runs on one page: a table, and their curves in one chart.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 
 use super::curves::picture;
@@ -15,6 +16,10 @@ const OVERLAID: [(&str, &str, &str); 3] = [
     ("train_log_likelihood", "Training log-likelihood", "mean log-likelihood, nats per row"),
     ("log_z_std_error", "Standard error of tracked log Z", "nats"),
 ];
+
+/// Columns of the table of runs.
+const COLUMNS: [&str; 10] =
+    ["run", "state", "updates", "best at", "train", "validation", "test", "log Z", "sound", "time"];
 
 /// Most runs whose curves are drawn: more could not be told apart.
 const DRAWN: usize = 12;
@@ -114,9 +119,7 @@ fn words(runs: &[RunFiles], column: &str) -> String {
 /// Settings that differ, by key, with the value of each run; every run if one cannot be read.
 pub fn differing(runs: &[RunFiles]) -> Vec<(String, Vec<String>)> {
     let all: Vec<_> = runs.iter().map(|run| fields(&run.config_text).unwrap_or_default()).collect();
-    let mut keys: Vec<&String> = all.iter().flat_map(|fields| fields.keys()).collect();
-    keys.sort();
-    keys.dedup();
+    let keys: BTreeSet<&String> = all.iter().flat_map(|fields| fields.keys()).collect();
     let row = |key: &String| {
         let values = all.iter().map(|fields| fields.get(key).cloned().unwrap_or_default());
         (key.clone(), values.collect::<Vec<String>>())
@@ -128,28 +131,15 @@ pub fn differing(runs: &[RunFiles]) -> Vec<(String, Vec<String>)> {
 }
 
 fn settings(runs: &[RunFiles]) -> Element {
-    let differing = differing(runs);
     let columns: Vec<&str> =
         std::iter::once("setting").chain(runs.iter().map(|run| run.name.as_str())).collect();
     let row = |(key, values): (String, Vec<String>)| {
         std::iter::once(cell(key)).chain(values.into_iter().map(cell)).collect()
     };
-    table(&columns, differing.into_iter().map(row).collect())
+    table(&columns, differing(runs).into_iter().map(row).collect())
 }
 
 fn overview(runs: &[RunFiles], out: &Path) -> Element {
-    let columns = [
-        "run",
-        "state",
-        "updates",
-        "best at",
-        "train",
-        "validation",
-        "test",
-        "log Z",
-        "sound",
-        "time",
-    ];
     let row = |run: &RunFiles| {
         let cell = |column| match column {
             "run" => link(run, out),
@@ -158,7 +148,7 @@ fn overview(runs: &[RunFiles], out: &Path) -> Element {
             }
             column => number_cell(run.result(column)),
         };
-        columns.map(cell).into()
+        COLUMNS.map(cell).into()
     };
-    table(&columns, runs.iter().map(row).collect())
+    table(&COLUMNS, runs.iter().map(row).collect())
 }

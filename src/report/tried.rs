@@ -17,20 +17,6 @@ pub fn section(run: &RunFiles) -> Section {
         return section;
     }
     tried.sort_by(|a, b| b.score().total_cmp(&a.score()).then_with(|| a.name.cmp(&b.name)));
-    let row = |trial: &RunFiles| {
-        let config = trial.config.as_ref();
-        let of = |value: Option<String>| number_cell(value.unwrap_or_else(|| "-".into()));
-        vec![
-            cell(trial.name.clone()),
-            of(config.map(|config| config.model.hidden.to_string())),
-            of(config.map(|config| config.training.weight_decay.to_string())),
-            of(config.map(|config| config.training.learning_rate.initial.to_string())),
-            number_cell(trial.result("updates")),
-            number_cell(trial.result("validation")),
-            number_cell(difference(&tried[0], trial, "validation")),
-            number_cell(trial.result("time")),
-        ]
-    };
     let columns = [
         "trial",
         "hidden units",
@@ -41,6 +27,14 @@ pub fn section(run: &RunFiles) -> Section {
         "from the best",
         "time",
     ];
+    let row = |trial: &RunFiles| {
+        let cell = |column| match column {
+            "trial" => cell(trial.name.clone()),
+            "from the best" => number_cell(difference(&tried[0], trial, "validation")),
+            column => number_cell(trial.result(column)),
+        };
+        columns.map(cell).into()
+    };
     section
         .paragraph("Short runs before this one, best first. Validation rows decided; a setting was changed only for a difference larger than its error.")
         .with(table(&columns, tried.iter().map(row).collect()))

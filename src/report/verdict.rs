@@ -61,22 +61,17 @@ fn ended(run: &RunFiles, summary: &Summary) -> (&'static str, Vec<String>) {
             best.update, summary.updates
         ),
     };
-    let parts = best.likelihoods();
-    let value = |name: &str| parts.iter().find(|(part, _)| *part == name).map(|(_, value)| value);
-    let how_good = match (value("test"), value("validation"), value("train")) {
-        (Some(test), ..) => format!(
-            "Its test log-likelihood is {} nats per row.",
-            with_error(test.value, test.std_error)
-        ),
-        (None, Some(held), _) => format!(
-            "Its validation log-likelihood is {} nats per row, a little too high as the model was chosen by it; there are no test rows.",
-            with_error(held.value, held.std_error)
-        ),
-        (None, None, Some(train)) => format!(
-            "Its training log-likelihood is {} nats per row; no rows are held out, so the likelihood of other rows is unknown.",
-            with_error(train.value, train.std_error)
-        ),
-        _ => String::new(),
+    let [test, held, train] = ["test", "validation", "train"].map(|part| run.result(part));
+    let how_good = if best.test_log_likelihood.is_some() {
+        format!("Its test log-likelihood is {test} nats per row.")
+    } else if best.validation_log_likelihood.is_some() {
+        format!(
+            "Its validation log-likelihood is {held} nats per row, a little too high as the model was chosen by it; there are no test rows."
+        )
+    } else {
+        format!(
+            "Its training log-likelihood is {train} nats per row; no rows are held out, so the likelihood of other rows is unknown."
+        )
     };
     let (sound, belief) = belief(summary);
     let words = vec![format!("{which} {how_good}"), belief, next(run, summary)];
@@ -88,33 +83,25 @@ fn ended(run: &RunFiles, summary: &Summary) -> (&'static str, Vec<String>) {
 fn belief(summary: &Summary) -> (bool, String) {
     let best = &summary.best;
     let value = with_error(best.log_z, best.log_z_std_error);
-    let audit = match best.audit_method.as_str() {
-        "exact" => format!(
-            "log Z of this model is {value}, by enumeration, so nothing about it is in doubt."
-        ),
-        "auto" => format!(
-            "log Z of this model is {value} by an audit of its own (the automatic estimate, which knows rows of the data)."
-        ),
-        method => format!(
-            "log Z of this model is {value} by an audit of its own ({}).",
-            method.to_uppercase()
-        ),
+    let audit: String = match best.audit_method.as_str() {
+        "exact" => ", by enumeration, so nothing about it is in doubt.".into(),
+        "auto" => {
+            " by an audit of its own (the automatic estimate, which knows rows of the data).".into()
+        }
+        method => format!(" by an audit of its own ({}).", method.to_uppercase()),
     };
     let mut doubts = Vec::new();
     if let Some(doubt) = &best.doubt {
         doubts.push(format!("The audit is in doubt: {doubt}; raise audit.temperatures."));
     }
     let compared = best.tracked_minus_audited_in_errors.map_or(String::new(), |z| {
-        format!(
-            " The {} was {:.1} errors {} it.",
-            if summary.is_tracked() {
-                "tracked value"
-            } else {
-                "value of chains after the last update"
-            },
-            z.abs(),
-            if z < 0.0 { "below" } else { "above" }
-        )
+        let chains = if summary.is_tracked() {
+            "tracked value"
+        } else {
+            "value of chains after the last update"
+        };
+        let side = if z < 0.0 { "below" } else { "above" };
+        format!(" The {chains} was {:.1} errors {side} it.", z.abs())
     });
     doubts.extend(best.advice().map(String::from));
     let evaluations = summary.evaluations;
@@ -129,7 +116,11 @@ fn belief(summary: &Summary) -> (bool, String) {
         doubts.push("The values between audits are less reliable.".into());
     }
     let opening = if sound { "Sound: " } else { "In doubt: " };
-    (sound, format!("{opening}{audit}{compared}{tracking} {}", doubts.join(" ")).trim_end().into())
+    let words = format!(
+        "{opening}log Z of this model is {value}{audit}{compared}{tracking} {}",
+        doubts.join(" ")
+    );
+    (sound, words.trim_end().into())
 }
 
 /// Why it ended, and what to do.
@@ -174,13 +165,8 @@ fn open(run: &RunFiles) -> Vec<String> {
         _ => format!("The run was interrupted {at}{of}."),
     });
     for (name, column) in [("training", "train"), ("validation", "validation")] {
-        let value = run.metrics.last(&format!("{column}_log_likelihood"));
-        let error = run.metrics.last(&format!("{column}_log_likelihood_std_error"));
-        if let (Some(value), Some(error)) = (value, error) {
-            words.push(format!(
-                "Latest {name} log-likelihood: {} nats per row.",
-                with_error(value, error)
-            ));
+        if let Some(value) = run.metrics.latest(&format!("{column}_log_likelihood")) {
+            words.push(format!("Latest {name} log-likelihood: {value} nats per row."));
         }
     }
     if let Some((update, _)) = run.best() {
