@@ -13,7 +13,7 @@ use crate::model::Parameters;
 use crate::record::{Notice, Run};
 use crate::tracking::LogLikelihood;
 use crate::training::{
-    Decision, EarlyStopping, Evaluation, Health, Likelihoods, Reason, StopReason, TrainingState,
+    Decision, EarlyStopping, Evaluation, Health, Likelihoods, StopReason, TrainingState,
 };
 use crate::trust::{Doubt, Interface};
 
@@ -155,9 +155,9 @@ impl Trainer {
         };
         // Early stopping has decided already.
         if self.cooldown().is_some() {
-            let (stop, reason) = (self.updates == self.end(), Reason::Cooldown);
             let best = self.candidates().first().is_some_and(|it| it.update == self.updates);
-            evaluation.decision = Some(Decision { improved: false, best, stop, reason });
+            let stop = self.updates == self.end();
+            evaluation.decision = Some(Decision { improved: false, best, stop });
             return;
         }
         // A run whose training fails is not at its end.
