@@ -2,6 +2,7 @@
 
 use serde::Serialize;
 
+use super::final_likelihood::BY_CHANCE;
 use super::records::{record_audit, record_likelihood};
 use super::{Audit, Trainer};
 use crate::engine::BitMatrix;
@@ -87,8 +88,8 @@ impl Trainer {
         let LogZ { value, std_error, trust } = &log_z;
         record.scalar(Run::Tracker, "log_z", *value);
         record.scalar(Run::Tracker, "log_z_std_error", *std_error);
-        record.scalar(Run::Tracker, "log_z_lower", value - 2.0 * std_error);
-        record.scalar(Run::Tracker, "log_z_upper", value + 2.0 * std_error);
+        record.scalar(Run::Tracker, "log_z_lower", value - BY_CHANCE * std_error);
+        record.scalar(Run::Tracker, "log_z_upper", value + BY_CHANCE * std_error);
         record.scalar(Run::Tracker, "sound", f64::from(u8::from(trust.is_sound())));
         record.text(Run::Tracker, "doubts", trust.names());
         record.scalar(Run::Tracker, "log_z_bound", bound);
