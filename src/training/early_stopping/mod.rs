@@ -10,13 +10,13 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::averaging::WINDOW;
+
 mod config;
 
 pub use config::EarlyStoppingConfig;
 
-/// Fraction of the run whose evaluations are pooled.
-const POOLED_SHARE: f64 = 0.1;
-/// Fewest and most evaluations that are pooled.
+/// Fewest and most evaluations that are pooled, of those in the last [`WINDOW`] of the run.
 const POOLED: (usize, usize) = (3, 20);
 
 /// One evaluation of the validation set.
@@ -122,7 +122,7 @@ impl EarlyStopping {
     /// smaller.
     fn pool(&mut self, new: Level) -> Level {
         self.recent.push(new);
-        let from = new.update as f64 * (1.0 - POOLED_SHARE);
+        let from = new.update as f64 * (1.0 - WINDOW);
         while self.recent.len() > POOLED.1
             || (self.recent.len() > POOLED.0 && (self.recent[0].update as f64) < from)
         {

@@ -108,7 +108,7 @@ fn preconditioner(config: &Config, rows: &RowSets) -> Preconditioner {
     let training = &config.training;
     let plain = matches!(training.update, UpdateRuleConfig::Sgd(_));
     if !(training.preconditioning && plain) {
-        return Preconditioner::none();
+        return Preconditioner::default();
     }
     let weights = rows.evaluated_weights();
     let rate = training.learning_rate.initial;
@@ -189,7 +189,8 @@ fn negative_phase(
             let from_start = config.training.exchange.or(false);
             Box::new(Exchange::new(particles, bases, config.tempering.chains, exchange, from_start))
         }
-        Gradient::Tempered {} if plan.gradient_chains => {
+        // Chains beside the tracker's, which follow the average.
+        Gradient::Tempered {} if plan.window != 0.0 => {
             Box::new(Tempered::with_chains(config.tempering.chains, seed, plan.gradient))
         }
         Gradient::Tempered {} => Box::new(Tempered::of_tracker()),

@@ -6,11 +6,10 @@ use crate::config::{Config, GradientConfig, SettlingConfig};
 use crate::error::Result;
 use crate::model::exact::{MAX_UNITS, QUICK_UNITS};
 use crate::record::Notice;
-use crate::tempering::Ladder;
-use crate::tracking::{Settling, TrackerOptions};
+use crate::tempering::{BaseDistribution, Ladder};
+use crate::tracking::{Model, Settling, Start, TrackerOptions};
+use crate::training::averaging::WINDOW;
 
-/// Fraction of the history that is averaged over.
-const WINDOW: f64 = 0.1;
 /// Fraction of the time for tracking that is reserved for equilibration, and fewest and most sweeps of it.
 const SETTLING_SHARE: f64 = 0.8;
 const FEWEST_SWEEPS: usize = 24;
@@ -32,8 +31,6 @@ pub(super) struct Plan {
     /// Of the chains of the tempered gradient.
     pub gradient: TrackerOptions,
     pub steps: Steps,
-    /// The tempered gradient has chains beside the tracker's.
-    pub gradient_chains: bool,
     /// Chains that the particles exchange states with, from the start or when the training fails.
     pub exchange: Option<TrackerOptions>,
     /// Cost of one update, including the chains of the gradient and of the exchange and not those of the tracker.
@@ -57,15 +54,18 @@ impl Plan {
             weighted: tempering.weighted.or(true),
             ..tempering.tracker_options()
         };
-        let length = sizes.update(config) * total as f64;
-        gradient.initial_rounds.most = affordable_rounds(config, &sizes, &gradient, length);
+        let mut update = sizes.update(config);
+        let rounds = &mut gradient.initial_rounds;
+        let round = sizes.tempered(tracked_chains(config), rounds.sweeps, gradient.beta_update);
+        // A run of a few updates of a large model would spend all its time on the rounds.
+        let affordable = ((ROUNDS + update * total as f64) / round).max(FEWEST_ROUNDS);
+        rounds.most = rounds.most.min(affordable as usize);
         let one_tracker = tempered && window == 0.0;
         let mut tracker = TrackerOptions {
             sweeps: if one_tracker { gradient.sweeps } else { tempering.sweeps.or(2) },
             ..gradient
         };
         let chains = tempering.chains;
-        let mut update = sizes.update(config);
         if tempered {
             update += sizes.tempered(chains, gradient.sweeps, gradient.beta_update);
         }
@@ -93,19 +93,12 @@ impl Plan {
         let sweeps = affordable.clamp(FEWEST_SWEEPS, SettlingConfig::SWEEPS);
         tracker.settling = tempering.settling.or(sweeps, affordable.min(MOST_SWEEPS));
         let exact = enumerates(config, &sizes, block)?;
-        let gradient_chains = tempered && !one_tracker;
-        Ok(Self {
-            ladder,
-            window,
-            tracker,
-            gradient,
-            gradient_chains,
-            exchange,
-            steps,
-            update,
-            exact,
-            notices,
-        })
+        Ok(Self { ladder, window, tracker, gradient, exchange, steps, update, exact, notices })
+    }
+
+    /// Where chains of a model start, with the ladder of the run and this base.
+    pub fn start<'a>(&'a self, base: &'a BaseDistribution, model: &'a Model) -> Start<'a> {
+        Start { model, ladder: &self.ladder, base }
     }
 }
 
@@ -143,18 +136,6 @@ fn enumerates(config: &Config, sizes: &Sizes, block: f64) -> Result<bool> {
 fn tracked_chains(config: &Config) -> usize {
     let chains = config.tempering.chains;
     if config.tempering.mixture > 0 { chains + chains / 2 } else { chains }
-}
-
-/// Most initial rounds in a run whose updates cost `length`: a run of a few updates of a large model would spend all its time on them.
-fn affordable_rounds(
-    config: &Config,
-    sizes: &Sizes,
-    options: &TrackerOptions,
-    length: f64,
-) -> usize {
-    let rounds = options.initial_rounds;
-    let cost = sizes.tempered(tracked_chains(config), rounds.sweeps, options.beta_update);
-    (((ROUNDS + length) / cost).max(FEWEST_ROUNDS) as usize).min(rounds.most)
 }
 
 /// Affordable equilibration sweeps: those that the tracker's steps leave of the allowed fraction of a block of updates between two

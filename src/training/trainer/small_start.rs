@@ -10,7 +10,7 @@ use crate::context::{interrupt, progress};
 use crate::engine::random::{Purpose, derived_seed};
 use crate::error::Result;
 use crate::model::{Parameters, exact};
-use crate::tracking::{Start, mean_log_f};
+use crate::tracking::mean_log_f;
 use crate::training::Likelihoods;
 use crate::training::gradient::{Centering, Exact, NegativePhase, Now, gradient};
 use crate::training::update::{Adam, AdamConfig, UpdateRule};
@@ -57,8 +57,7 @@ impl Trainer {
         self.current = model(parameters, &self.device);
         self.average_from_here();
         let rows = self.rows.representatives(particles.max(1));
-        let (ladder, base) = (&self.plan.ladder, &self.base);
-        self.negative_phase.restart(Start { model: &self.current, ladder, base }, &rows);
+        self.negative_phase.restart(self.plan.start(&self.base, &self.current), &rows);
     }
 
     /// The parameters after all updates with the exact gradient.

@@ -14,7 +14,7 @@ use crate::context::progress;
 use crate::engine::random::{Purpose, derived_seed};
 use crate::error::Result;
 use crate::tempering::RoundsRecord;
-use crate::tracking::{KnownStates, Model, ModelTracker, Part, Start, TrackRecord};
+use crate::tracking::{KnownStates, Model, ModelTracker, Part, TrackRecord};
 use crate::training::averaging::Averaged;
 use crate::training::gradient::Carriers;
 
@@ -58,8 +58,7 @@ impl Trainer {
             return Ok(());
         }
         self.average_from_here();
-        let (ladder, base) = (&self.plan.ladder, &self.base);
-        self.negative_phase.start(Start { model: &self.current, ladder, base });
+        self.negative_phase.start(self.plan.start(&self.base, &self.current));
         Ok(())
     }
 
@@ -74,7 +73,6 @@ impl Trainer {
     pub(super) fn start_tracking(&mut self) -> RoundsRecord {
         let seed = self.config.seed;
         self.tracked_at = self.updates;
-        let (ladder, base, chains) = (&self.plan.ladder, &self.base, self.config.tempering.chains);
         let name = format!("initial rounds, {} at most", self.plan.tracker.initial_rounds.most);
         let (_task, _permit) = (progress::task(name), interrupt::permit());
         let seed = match self.negative_phase.carriers() {
@@ -82,12 +80,10 @@ impl Trainer {
             Carriers::Own(_) => derived_seed(seed, Purpose::Tracker, 0),
             Carriers::None | Carriers::Tracker => seed,
         };
-        let model = match &self.averaged {
-            Some(averaged) if self.updates > 0 => self.model_of(averaged),
-            _ => self.current.clone(),
-        };
-        let start = Start { model: &model, ladder, base };
-        let (mixture, options) = (self.mixture.clone(), self.plan.tracker);
+        let model = if self.updates > 0 { self.evaluated_model() } else { self.current.clone() };
+        let start = self.plan.start(&self.base, &model);
+        let (chains, options) = (self.config.tempering.chains, self.plan.tracker);
+        let mixture = self.mixture.clone();
         let (tracker, rounds) = ModelTracker::start(start, mixture, chains, seed, options);
         self.tracker = Some(tracker);
         self.settle();
@@ -103,10 +99,7 @@ impl Trainer {
         if !(evaluation || self.plan.steps.due(self.updates, self.tracked_at)) {
             return None;
         }
-        let new = match &self.averaged {
-            Some(averaged) => self.model_of(averaged),
-            None => self.current.clone(),
-        };
+        let new = self.evaluated_model();
         self.tracked_at = self.updates;
         let (tracker, times) = (self.tracker.as_mut(), &mut self.times);
         let record = tracker.map(|tracker| timed(&mut times.tracking, || tracker.step(new)));
@@ -147,7 +140,11 @@ impl Trainer {
         }
     }
 
-    fn model_of(&self, averaged: &Averaged) -> Model {
-        model(averaged.parameters().clone(), &self.device)
+    /// The model that is evaluated: of the average, or the current one without averaging.
+    pub(super) fn evaluated_model(&self) -> Model {
+        match &self.averaged {
+            Some(averaged) => model(averaged.parameters().clone(), &self.device),
+            None => self.current.clone(),
+        }
     }
 }
