@@ -75,19 +75,13 @@ impl Plan {
         let block = update * config.evaluation.every as f64;
         let mut notices = Vec::new();
         tracker.settling = tempering.settling.or(FEWEST_SWEEPS, FEWEST_SWEEPS);
+        let costs = Costs { config, sizes: &sizes, tracker, update, updates: total as f64 };
         let steps = match tempering.every.given() {
             Some(every) => Steps::Every(every),
             None if one_tracker => Steps::Every(1),
-            None => automatic_steps(
-                config,
-                &sizes,
-                &tracker,
-                update * total as f64,
-                total,
-                &mut notices,
-            ),
+            None => costs.automatic_steps(&mut notices),
         };
-        let affordable = affordable_settling(config, &sizes, &tracker, (steps, total), update);
+        let affordable = costs.affordable_settling(steps);
         // One evaluation of a run without tracking takes what it needs.
         let affordable = if config.is_tracked() { affordable } else { MOST_SWEEPS };
         let sweeps = affordable.clamp(FEWEST_SWEEPS, SettlingConfig::SWEEPS);
@@ -138,49 +132,55 @@ fn tracked_chains(config: &Config) -> usize {
     if config.tempering.mixture > 0 { chains + chains / 2 } else { chains }
 }
 
-/// Affordable equilibration sweeps: those that the tracker's steps leave of the allowed fraction of a block of updates between two
-/// evaluations. `update`: cost of one update.
-fn affordable_settling(
-    config: &Config,
-    sizes: &Sizes,
-    tracker: &TrackerOptions,
-    (steps, total): (Steps, u64),
+/// What tracking in a run costs.
+struct Costs<'a> {
+    config: &'a Config,
+    sizes: &'a Sizes,
+    tracker: TrackerOptions,
+    /// Of one update.
     update: f64,
-) -> usize {
-    let every = config.evaluation.every as f64;
-    let share = config.tempering.share * update * every;
-    let chains = tracked_chains(config);
-    let stepping = steps.count(total as f64) * sizes.tracking_step(chains, tracker);
-    let left = share - stepping / (total as f64 / every);
-    let sweep = sizes.tempered(chains, 1, tracker.beta_update);
-    (left.max(0.0) / sweep) as usize
+    /// Number of updates.
+    updates: f64,
 }
 
-/// The most frequent steps within `tempering.share` of `training`, the cost of all updates; a notice if there are none.
-fn automatic_steps(
-    config: &Config,
-    sizes: &Sizes,
-    tracker: &TrackerOptions,
-    training: f64,
-    total: u64,
-    notices: &mut Vec<Notice>,
-) -> Steps {
-    let share = config.tempering.share;
-    let updates = total as f64;
-    let chains = tracked_chains(config);
-    let settling = sizes.tempered(chains, tracker.settling.sweeps, tracker.beta_update)
-        * (updates / config.evaluation.every as f64);
-    let step = sizes.tracking_step(chains, tracker);
-    let cost = |part: &u64| settling + Steps::PartOfHistory(*part).count(updates) * step;
-    let steps = |part: &u64| cost(part) - settling;
-    let rarest = PARTS_OF_HISTORY[PARTS_OF_HISTORY.len() - 1];
-    let fits = PARTS_OF_HISTORY
-        .iter()
-        .find(|part| steps(part) <= (1.0 - SETTLING_SHARE) * share * training);
-    if cost(&rarest) > share * training && config.is_tracked() {
-        notices.push(Notice::TrackingCost { times: cost(&rarest) / training, share });
+impl Costs<'_> {
+    fn sweeps(&self, sweeps: usize) -> f64 {
+        self.sizes.tempered(tracked_chains(self.config), sweeps, self.tracker.beta_update)
     }
-    Steps::PartOfHistory(fits.copied().unwrap_or(rarest))
+
+    fn step(&self) -> f64 {
+        self.sizes.tracking_step(tracked_chains(self.config), &self.tracker)
+    }
+
+    fn evaluations(&self) -> f64 {
+        self.updates / self.config.evaluation.every as f64
+    }
+
+    /// Affordable equilibration sweeps: those that the tracker's steps leave of the allowed fraction of a block of updates between two
+    /// evaluations.
+    fn affordable_settling(&self, steps: Steps) -> usize {
+        let every = self.config.evaluation.every as f64;
+        let share = self.config.tempering.share * self.update * every;
+        let left = share - steps.count(self.updates) * self.step() / self.evaluations();
+        (left.max(0.0) / self.sweeps(1)) as usize
+    }
+
+    /// The most frequent steps within `tempering.share` of the cost of all updates; a notice if there are none.
+    fn automatic_steps(&self, notices: &mut Vec<Notice>) -> Steps {
+        let (share, training) = (self.config.tempering.share, self.update * self.updates);
+        let settling = self.sweeps(self.tracker.settling.sweeps) * self.evaluations();
+        let cost =
+            |part: &u64| settling + Steps::PartOfHistory(*part).count(self.updates) * self.step();
+        let steps = |part: &u64| cost(part) - settling;
+        let rarest = PARTS_OF_HISTORY[PARTS_OF_HISTORY.len() - 1];
+        let fits = PARTS_OF_HISTORY
+            .iter()
+            .find(|part| steps(part) <= (1.0 - SETTLING_SHARE) * share * training);
+        if cost(&rarest) > share * training && self.config.is_tracked() {
+            notices.push(Notice::TrackingCost { times: cost(&rarest) / training, share });
+        }
+        Steps::PartOfHistory(fits.copied().unwrap_or(rarest))
+    }
 }
 
 #[cfg(test)]
@@ -207,7 +207,8 @@ mod tests {
         let mut config = Config::parse(text, &[]).unwrap();
         let affordable = |config: &Config, update: f64, steps: Steps| {
             let tracker = TrackerOptions { sweeps: 2, ..config.tempering.tracker_options() };
-            affordable_settling(config, &sizes, &tracker, (steps, 3000), update)
+            Costs { config, sizes: &sizes, tracker, update, updates: 3000.0 }
+                .affordable_settling(steps)
         };
         let rare = Steps::Every(1000);
         let sweep = sizes.tempered(150, 1, BetaUpdate::Collapsed);
