@@ -82,11 +82,11 @@ impl Trainer {
     /// is not trained yet.
     pub(super) fn sampled_audit_due_at(&self, updates: u64) -> bool {
         let exact = self.plan.exact || self.audits_are_exact();
-        updates > 0 && !exact && self.audit_due_at(updates)
+        updates > 0 && !exact && self.falls_on(updates, self.config.audit.every)
     }
 
-    fn audit_due_at(&self, updates: u64) -> bool {
-        let every = self.config.audit.every;
+    /// Whether the evaluation at an update is one of every `every`; 0 for none.
+    pub(super) fn falls_on(&self, updates: u64, every: u64) -> bool {
         every > 0 && (updates / self.config.evaluation.every).is_multiple_of(every)
     }
 
@@ -123,7 +123,7 @@ impl Trainer {
         tracked: &LogZ,
         bound: f64,
     ) -> Result<Option<Audit>> {
-        let due = self.audit_due_at(self.updates);
+        let due = self.falls_on(self.updates, self.config.audit.every);
         let estimate = if self.plan.exact || (due && self.audits_are_exact()) {
             self.exact_audit(&model.parameters)?
         } else if self.sampled_audit_due_at(self.updates) {

@@ -48,7 +48,9 @@ impl Trainer {
         let training = &config.training;
         let batch = training.batch.min(rows.len());
         let sizes = sizes(config, &rows, batch);
-        check_memory_of(config, &sizes)?;
+        for Need { field, bytes, what } in memory_needs(config, &sizes) {
+            check_memory(bytes, &what).map_err(|problem| Error::config(field, problem))?;
+        }
         let total = match (training.updates, training.epochs) {
             (Some(updates), _) => updates,
             (None, epochs) => epochs.unwrap_or(1).saturating_mul(rows.updates_per_epoch(batch)),
@@ -256,11 +258,4 @@ pub(super) fn memory_needs(config: &Config, sizes: &Sizes) -> Vec<Need> {
         });
     }
     needs
-}
-
-/// Refuses chains and audits that would not fit in memory.
-fn check_memory_of(config: &Config, sizes: &Sizes) -> Result<()> {
-    memory_needs(config, sizes).into_iter().try_for_each(|Need { field, bytes, what }| {
-        check_memory(bytes, &what).map_err(|problem| Error::config(field, problem))
-    })
 }

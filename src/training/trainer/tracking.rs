@@ -16,7 +16,6 @@ use crate::error::Result;
 use crate::tempering::RoundsRecord;
 use crate::tracking::{KnownStates, Model, ModelTracker, Part, TrackRecord};
 use crate::training::averaging::Averaged;
-use crate::training::gradient::Carriers;
 
 impl Trainer {
     /// The tracker of the model that is evaluated; `None` before tracking starts. Up to date after every step of the tracker.
@@ -75,11 +74,9 @@ impl Trainer {
         self.tracked_at = self.updates;
         let name = format!("initial rounds, {} at most", self.plan.tracker.initial_rounds.most);
         let (_task, _permit) = (progress::task(name), interrupt::permit());
-        let seed = match self.negative_phase.carriers() {
-            // Not those of the chains of the tempered gradient.
-            Carriers::Own(_) => derived_seed(seed, Purpose::Tracker, 0),
-            Carriers::None | Carriers::Tracker => seed,
-        };
+        // Not those of the chains of the tempered gradient.
+        let of_gradient = self.negative_phase.chains().is_some();
+        let seed = if of_gradient { derived_seed(seed, Purpose::Tracker, 0) } else { seed };
         let model = if self.updates > 0 { self.evaluated_model() } else { self.current.clone() };
         let start = self.plan.start(&self.base, &model);
         let (chains, options) = (self.config.tempering.chains, self.plan.tracker);
@@ -115,22 +112,17 @@ impl Trainer {
 
     /// Equilibration for an evaluation: of a copy if the tracker's chains are those of the gradient, which must not change.
     fn settle(&mut self) {
-        let carriers = self.negative_phase.carriers();
-        let one_tracker = matches!(carriers, Carriers::Tracker);
         let known = KnownStates {
             data: Some(&self.rows.train_evaluated),
             particles: self.negative_phase.particles(),
-            chains: match carriers {
-                Carriers::Own(chains) => Some(&chains.chains.visible),
-                Carriers::None | Carriers::Tracker => None,
-            },
+            chains: self.negative_phase.chains().map(|own| &own.chains.visible),
             seed: self.config.seed,
             update: self.updates,
         };
         let Some(tracker) = &mut self.tracker else { return };
         // Equilibration happens only before evaluations, before which a state is kept.
         let (_task, _permit) = (progress::task("equilibrating the chains"), interrupt::permit());
-        if one_tracker {
+        if self.negative_phase.is_of_tracker() {
             let mut view = tracker.clone();
             view.settle(known);
             tracker.found = view.found;
