@@ -5,7 +5,7 @@
 //! many sweeps, happens in the engine; tables [S, K], numbers `[S]` and moments come back.
 
 use super::random::{Purpose, Streams};
-use super::{BaseDistribution, BetaGrid, BitMatrix, Matrix, MixtureBase};
+use super::{BaseDistribution, BetaGrid, BitMatrix, Draw, Matrix, MixtureBase};
 use crate::collective::{Collective, Solo};
 use crate::model::Parameters;
 use crate::units::Variables;
@@ -50,6 +50,17 @@ pub trait Engine: Send + Sync {
 
     /// Pre-activations of `layer` given states of the other one, [rows, units]: x = b + v'W for hidden, c + Wh for visible units.
     fn inputs(&self, layer: Layer, given: &BitMatrix) -> Matrix;
+
+    /// A hidden state drawn from each row of `visible` at beta = 1; row s uses stream `first_row + s`.
+    fn hidden_states(&self, visible: &BitMatrix, streams: Streams, first_row: u32) -> BitMatrix {
+        let (rows, n_units) = (visible.rows(), self.n_units(Layer::Hidden));
+        let inputs = self.inputs(Layer::Hidden, visible);
+        let (inputs, beta) = (inputs.as_slice(), &vec![1.0; rows][..]);
+        let mut hidden = BitMatrix::zeros(rows, n_units);
+        let draw = Draw { n_units, inputs, beta, base: None, streams, first_row };
+        draw.bits(hidden.words_mut());
+        hidden
+    }
 
     /// log f(v) = c.v + sum_j softplus(x_j) of each row, nats.
     fn log_f(&self, visible: &BitMatrix) -> Vec<f64>;

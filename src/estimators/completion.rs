@@ -10,7 +10,7 @@ use rayon::prelude::*;
 use super::Equilibrium;
 use crate::context::progress;
 use crate::engine::random::{Purpose, Streams, derived_seed};
-use crate::engine::{BitMatrix, Draw, Engine, Host, Layer};
+use crate::engine::{BitMatrix, Engine, Host, Layer};
 use crate::error::{Error, Result};
 use crate::model::{Conditional, Parameters, exact};
 use crate::tempering::BaseDistribution;
@@ -203,14 +203,8 @@ fn given(variables: &Variables, rows: &BitMatrix, row: usize) -> Vec<f64> {
 /// Means of the visible units over samples of them, [N, M]: of `E[v | h]` with h drawn given each sample, which has a smaller error than the
 /// mean of the samples.
 fn means(engine: &Host, samples: &BitMatrix, seed: u64) -> Vec<f64> {
-    let (rows, hidden) = (samples.rows(), engine.n_units(Layer::Hidden));
-    let inputs = engine.inputs(Layer::Hidden, samples);
-    let mut states = BitMatrix::zeros(rows, hidden);
-    let (streams, beta) = (Streams::new(seed, Purpose::SampleHidden, 0), vec![1.0; rows]);
-    let inputs = inputs.as_slice();
-    let draw = Draw { n_units: hidden, inputs, beta: &beta, base: None, streams, first_row: 0 };
-    draw.bits(states.words_mut());
-    let eta = engine.inputs(Layer::Visible, &states);
+    let (rows, streams) = (samples.rows(), Streams::new(seed, Purpose::SampleHidden, 0));
+    let eta = engine.inputs(Layer::Visible, &engine.hidden_states(samples, streams, 0));
     let mut sums = vec![0.0; engine.n_units(Layer::Visible)];
     for row in 0..rows {
         let means = engine.variables().means(eta.row(row).iter().map(|&x| f64::from(x)));

@@ -13,13 +13,10 @@
 use serde::{Deserialize, Serialize};
 
 use super::chain_state::lengths;
-use super::filter::Filter;
+use super::filter::{Filter, MEASUREMENT_MEMORY};
 use super::{Shift, Smoothing};
 use crate::numerics::Influence;
 use crate::tempering::Measurement;
-
-/// Memory of squared steps.
-const MEMORY: f64 = 0.95;
 
 /// Smoother state; the error bar is kept for beta = 1 alone.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -71,7 +68,8 @@ impl Filter for AlphaSmoother {
         let step = measurement.log_z[last] - self.log_z[last];
         let noise = measurement.influence.minus(&self.influence).variance();
         self.approach(measurement, self.alpha);
-        self.square_lag = MEMORY * self.square_lag + (1.0 - MEMORY) * (step * step - noise);
+        self.square_lag = MEASUREMENT_MEMORY * self.square_lag
+            + (1.0 - MEASUREMENT_MEMORY) * (step * step - noise);
         false
     }
 

@@ -153,16 +153,8 @@ fn drawn(engine: &dyn Engine, visible: &BitMatrix, streams: Streams) -> BitMatri
     let parts = Parts::new(engine.ranks(), rows, rows_per_task(rows));
     let own = parts.own();
     parts.share(|| {
-        let inputs = engine.inputs(Layer::Hidden, &visible.select(own.clone()));
-        let draw = Draw {
-            n_units: n_hidden,
-            inputs: inputs.as_slice(),
-            beta: &vec![1.0; own.len()],
-            base: None,
-            streams,
-            first_row: own.start as u32,
-        };
-        draw.bits(parts.of(hidden.words_mut(), words_per_row(n_hidden)));
+        let states = engine.hidden_states(&visible.select(own.clone()), streams, own.start as u32);
+        parts.of(hidden.words_mut(), words_per_row(n_hidden)).copy_from_slice(states.words());
     });
     parts.gather([parts.rows(hidden.words_mut(), words_per_row(n_hidden))]);
     hidden

@@ -9,6 +9,11 @@ use crate::keys::choice;
 use crate::numerics::Influence;
 use crate::tempering::Measurement;
 
+/// Memory of the variance of measurements, and of their squared distances from the filter.
+pub(super) const MEASUREMENT_MEMORY: f64 = 0.95;
+/// Memory of what the model's steps do: the variance of predicted shifts, their innovations, the movement of the chains' weights.
+pub(super) const STEP_MEMORY: f64 = 0.98;
+
 choice! {
     /// Which filter combines the measurements.
     #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]

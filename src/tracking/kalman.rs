@@ -11,20 +11,19 @@
 use serde::{Deserialize, Serialize};
 
 use super::chain_state::{LARGEST_COUNT, lengths};
-use super::filter::Filter;
+use super::filter::{Filter, MEASUREMENT_MEMORY, STEP_MEMORY};
 use super::{Shift, Smoothing};
 use crate::numerics::Influence;
 use crate::tempering::Measurement;
 
 /// Random walk of the bias state, as a fraction of the variance of the predicted shift.
 const BIAS_WALK: f64 = 0.002;
-/// Memory of the measurement variance.
-const MEASUREMENT_MEMORY: f64 = 0.95;
-/// Memory of the prediction variance.
-const PREDICTION_MEMORY: f64 = 0.98;
 /// Rate of the means over time from which the autocorrelation of measurements is found.
 const SLOW: f64 = 0.01;
-/// Updates of inconsistent innovations after which the filter increases the variance of the prediction.
+/// Mean squared innovation over its predicted variance beyond which the prediction is worse than its variance says, and the factor by which
+/// that variance is then increased.
+const WORSE: f64 = 2.0;
+/// Updates of inconsistent innovations after which it is.
 const PATIENCE: u32 = 50;
 
 /// Filter state. Vectors of length K hold one entry per temperature, those of length S one per chain (at beta = 1).
@@ -96,7 +95,7 @@ impl Kalman {
         let noise = average(&mut self.measurement_variance[k], measured, MEASUREMENT_MEMORY)
             * autocorrelation;
         let moved = shift.variance[k];
-        let usual = average(&mut self.prediction_variance[k], moved, PREDICTION_MEMORY);
+        let usual = average(&mut self.prediction_variance[k], moved, STEP_MEMORY);
         let predicted = self.log_z[k] + shift.log_ratio[k] + self.bias[k];
         let q = self.inflation * moved;
         let walk = BIAS_WALK * self.inflation * usual;
@@ -173,14 +172,13 @@ impl Filter for Kalman {
             let (gains, square) = self.update_one(k, &shift, measurement, autocorrelation);
             if k == last {
                 self.follow_chains(&shift, measurement, gains);
-                self.consistency =
-                    PREDICTION_MEMORY * self.consistency + (1.0 - PREDICTION_MEMORY) * square;
+                self.consistency = STEP_MEMORY * self.consistency + (1.0 - STEP_MEMORY) * square;
             }
         }
-        self.inconsistent = if self.consistency > 2.0 { self.inconsistent + 1 } else { 0 };
+        self.inconsistent = if self.consistency > WORSE { self.inconsistent + 1 } else { 0 };
         let distrust = self.inconsistent >= PATIENCE;
         if distrust {
-            self.inflation *= 2.0;
+            self.inflation *= WORSE;
             self.inconsistent = 0;
         }
         distrust
@@ -272,7 +270,7 @@ mod tests {
                 if t == 0 { new } else { memory * old + (1.0 - memory) * new }
             };
             noise = keep(noise, measured.variance[1], MEASUREMENT_MEMORY);
-            usual = keep(usual, q, PREDICTION_MEMORY);
+            usual = keep(usual, q, STEP_MEMORY);
             let f = [[1.0, 1.0], [0.0, 1.0]];
             x = [x[0] + x[1] + by, x[1]];
             p = product(product(f, p), [[1.0, 0.0], [1.0, 1.0]]);

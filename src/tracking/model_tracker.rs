@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use super::Settling;
 use super::budget::{Pace, divided};
+use super::known_share::CONSISTENT;
 use super::preferred::Preferred;
 use super::second_population::{PREFIX as SECOND, above};
 use super::settle::Samples;
@@ -26,8 +27,8 @@ use crate::trust::LogZ;
 
 /// Rows of data from which hidden states are drawn for a bound of log Z.
 pub(crate) const BOUND_ROWS: usize = 2000;
-/// Difference in nats, and in errors, below the bound at which tracked log Z has missed a mode.
-const MISSED: (f64, f64) = (0.2, 3.0);
+/// Nats below the bound at which tracked log Z has missed a mode, if that is more than [`CONSISTENT`] errors too.
+const MISSED: f64 = 0.2;
 
 /// States that can show a tracker modes that its chains have missed.
 #[derive(Clone, Copy)]
@@ -111,15 +112,9 @@ impl ModelTracker {
     ) -> (Self, RoundsRecord) {
         let Start { model, ladder, base } = start;
         let second = mixture.map(|mixture| {
+            let size = SecondPopulation::size(chains);
             let seed = derived_seed(seed, Purpose::Tracker, 1);
-            SecondPopulation::start(
-                model,
-                ladder,
-                mixture,
-                SecondPopulation::size(chains),
-                seed,
-                options,
-            )
+            SecondPopulation::start(model, ladder, mixture, size, seed, options)
         });
         let chains = TemperedChains::new(base.sample(chains, seed, 0), ladder.len(), seed);
         let (chains, rounds) = ChainTracker::start(&start.path(), chains, options);
@@ -251,7 +246,8 @@ impl ModelTracker {
         self.found.bound = states.bound();
         let bound = self.found.bound;
         let is_below = |found: LogZ| {
-            bound - found.value > MISSED.0 && bound - found.value > MISSED.1 * found.std_error
+            let below = bound - found.value;
+            below > MISSED && below > CONSISTENT * found.std_error
         };
         self.restarted = options.has(Part::Restart) && is_below(chains.found(false));
         if self.restarted {

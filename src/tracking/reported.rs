@@ -3,11 +3,10 @@
 
 use super::known_share::CONSISTENT;
 use super::second_population::together;
+use super::settling::BEYOND_NOISE;
 use super::{Found, KnownShare, ModelTracker, Part, SecondPopulation};
 use crate::trust::{Doubt, LogZ};
 
-/// Standard errors below a lower bound of log Z at which the tracked value is wrong.
-const BELOW_BOUND: f64 = 2.5;
 /// Largest effect of f32 rounding on a bound, nats.
 const ROUNDING: f64 = 0.01;
 
@@ -72,7 +71,7 @@ fn hold_against_share(found: &mut LogZ, known: &KnownShare) {
 fn held_against(mut found: LogZ, bound: f64) -> LogZ {
     let LogZ { value, std_error, .. } = found;
     let below = bound - value;
-    if below > BELOW_BOUND * std_error && below > ROUNDING {
+    if below > BEYOND_NOISE * std_error && below > ROUNDING {
         found.trust.doubt(Doubt::Bound { value, std_error, bound });
     }
     found

@@ -26,11 +26,11 @@ use crate::trust::{Doubt, LogZ, Trust};
 /// Prefix of the names of the tracker's arrays in a state file.
 pub(super) const PREFIX: &str = "mixture.";
 
-/// Fraction of the weight that missed states have in the fit of a mixture.
-const SHARE_OF_MISSED: f64 = 0.2;
-/// Most other rows in it, and number of missed states.
-const MOST_ROWS: usize = 400;
-const MOST_MISSED: usize = 100;
+/// Number of missed states in the fit of a mixture, and most other rows in it.
+const MISSED: usize = 100;
+const OTHERS: usize = 4 * MISSED;
+/// Fraction of the weight that the missed states have: as much a state as a row has where there are all of both.
+const SHARE_OF_MISSED: f64 = MISSED as f64 / (MISSED + OTHERS) as f64;
 
 /// Chains on the ladder from a mixture.
 #[derive(Clone)]
@@ -75,8 +75,8 @@ impl SecondPopulation {
         let log_f = model.engine.log_f(missed);
         let largest = log_f.iter().copied().fold(f64::MIN, f64::max);
         let weights: Vec<f64> = log_f.iter().map(|f| (TEMPER * (f - largest)).exp()).collect();
-        let missed = missed.select(systematic(&weights, MOST_MISSED, 0.5));
-        let rows = WeightedRows::alike(rows.spread(MOST_ROWS)).with(&missed, SHARE_OF_MISSED);
+        let missed = missed.select(systematic(&weights, MISSED, 0.5));
+        let rows = WeightedRows::alike(rows.spread(OTHERS)).with(&missed, SHARE_OF_MISSED);
         let components = self.base.components().len().saturating_sub(BROAD_COMPONENTS).max(1);
         let base = fit(&model.parameters, &rows, components, seed).ok()?;
         let count = self.chains.chains.len();

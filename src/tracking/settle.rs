@@ -7,7 +7,7 @@ use super::{ChainTracker, Part, TrackerOptions};
 use crate::engine::BitMatrix;
 use crate::engine::random::{Purpose, derived_seed};
 use crate::numerics::Table;
-use crate::tempering::{Occupancy, PseudoPrior, TemperedChains, TemperedPath};
+use crate::tempering::{Occupancy, PseudoPrior, TemperedPath};
 
 /// Times that the chains' states are taken as samples, in a third of the first sweeps of an equilibration.
 const LOOKS: usize = 16;
@@ -83,7 +83,9 @@ impl ChainTracker {
             found.influence = self.of_lineages(&found.influence);
             found
         };
-        let mut copy = self.chains_to_settle();
+        // A copy with random streams of its own for every evaluation: neither those of the chains nor those of the previous evaluation.
+        let mut copy = self.chains.clone();
+        copy.seed = derived_seed(copy.seed, Purpose::Settling, copy.sweeps);
         let mut start = Some(self.last.clone());
         let (mut looks, mut done) = (Vec::new(), 0);
         let run = |sweeps: usize| {
@@ -144,14 +146,6 @@ impl ChainTracker {
         self.memory = gain * gain * rest.memory + distance * distance;
         Some(samples)
     }
-
-    /// A copy of the chains with random streams of its own for every evaluation: neither those of the tracker's chains nor those of the
-    /// previous evaluation.
-    fn chains_to_settle(&self) -> TemperedChains {
-        let mut copy = self.chains.clone();
-        copy.seed = derived_seed(copy.seed, Purpose::Settling, copy.sweeps);
-        copy
-    }
 }
 
 #[cfg(test)]
@@ -160,7 +154,7 @@ mod tests {
     use crate::engine::Host;
     use crate::model::test_systems::gaussian_parameters;
     use crate::tempering::{
-        BaseDistribution, BetaUpdate, GeometricPath, InitialRounds, Ladder, Prior,
+        BaseDistribution, BetaUpdate, GeometricPath, InitialRounds, Ladder, Prior, TemperedChains,
     };
     use crate::tracking::filter::AnyFilter;
     use crate::tracking::{Parts, Smoothing};

@@ -12,8 +12,8 @@ use serde::{Deserialize, Serialize};
 use crate::numerics::Table;
 use crate::tempering::{Measurement, Occupancy};
 
-/// Errors of the difference beyond which the last third contradicts the third before it.
-const DRIFT: f64 = 2.5;
+/// Errors beyond which a bound contradicts a value below it, and the last third of the sweeps the third before it.
+pub(super) const BEYOND_NOISE: f64 = 2.5;
 /// Correlation of the thirds over chains up to which no more sweeps are run.
 const DECORRELATED: f64 = 0.3;
 /// Largest correlation that is extrapolated from.
@@ -127,7 +127,7 @@ pub(super) fn settle(
             [n / 3..2 * n / 3, 2 * n / 3..n].map(|third| measure(&pieces.joined(third)));
         let (drift_in_errors, correlation, memory) = compare(&before, &last);
         let sweeps = n * pieces.length;
-        let settled = drift_in_errors.abs() <= DRIFT && correlation <= DECORRELATED;
+        let settled = drift_in_errors.abs() <= BEYOND_NOISE && correlation <= DECORRELATED;
         if settled || 2 * sweeps > settling.most {
             let measurement = measure(&pieces.joined(n / 3..n));
             return Rest { measurement, sweeps, drift_in_errors, correlation, memory };
@@ -200,7 +200,7 @@ mod tests {
         assert!((lagging.measurement.log_z[1] - 5.0).abs() < 1.5);
         let moving = settle_on(|sweep| 3.0 * sweep, false);
         assert!(
-            moving.sweeps == 96 && moving.drift_in_errors > DRIFT,
+            moving.sweeps == 96 && moving.drift_in_errors > BEYOND_NOISE,
             "{} {}",
             moving.sweeps,
             moving.drift_in_errors

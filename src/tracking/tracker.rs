@@ -3,7 +3,7 @@
 //! Persistent tempered chains give a measurement y_k after every update, and a filter combines it with the earlier ones. Two filters: the
 //! drift-corrected Kalman filter (default) and the paper's alpha smoother (RTS eq. 24).
 
-use super::filter::{AnyFilter, Smoothing};
+use super::filter::{AnyFilter, STEP_MEMORY, Smoothing};
 use super::prediction::Nodes;
 use super::settling::{Settled, Settling};
 use super::shift::Shift;
@@ -16,7 +16,7 @@ use crate::engine::random::Streams;
 use crate::numerics::{Influence, Table};
 use crate::tempering::{
     BetaUpdate, Evaluated, InitialRounds, Measurement, PseudoPrior, RoundsRecord, TemperedChains,
-    TemperedPath, Tempering, Transitions, effective_number,
+    TemperedPath, Tempering, Transitions, WINDOW, effective_number,
 };
 use crate::trust::{LogZ, Trust};
 
@@ -25,10 +25,6 @@ use crate::trust::{LogZ, Trust};
 const LARGEST_STEP: f64 = 2.0;
 /// max_k |log(c_k/r_k)| beyond which initial rounds are run again.
 const LOST: f64 = 3.0;
-/// Decay length of the transition matrix, in sweeps.
-const TRANSITION_MEMORY: f64 = 1000.0;
-/// Decay length of the model's movement, in sweeps.
-const MOVEMENT_MEMORY: f64 = 0.98;
 
 /// Steps between temperatures at which shifts are evaluated under the joint update; interpolated in between.
 const EVALUATED: std::ops::RangeInclusive<usize> = 8..=16;
@@ -218,7 +214,7 @@ impl ChainTracker {
         let posterior = self.scaled(&self.posterior);
         let forward = nodes.shift(&posterior, &self.last.log_f, &moved.log_f);
         let per_step = forward.variance.last().unwrap_or(&0.0) * self.chains.len() as f64;
-        self.movement = MOVEMENT_MEMORY * self.movement + (1.0 - MOVEMENT_MEMORY) * per_step;
+        self.movement = STEP_MEMORY * self.movement + (1.0 - STEP_MEMORY) * per_step;
         let pseudo_prior = self.predicted(&forward);
         let resampled = self.options.weighted && {
             let steps = self.weight_steps(&moved.log_f, &pseudo_prior);
@@ -234,7 +230,7 @@ impl ChainTracker {
         if self.options.weighted && self.options.has(Part::SharedWeights) {
             self.chains.share_weights_at_base();
         }
-        self.transitions.add(&record.transitions, (-(sweeps as f64) / TRANSITION_MEMORY).exp());
+        self.transitions.add(&record.transitions, (-(sweeps as f64) / WINDOW as f64).exp());
         let occupancy_error = measurement.occupancy_error(new.ladder());
         let mut jump = None;
         let posterior = self.scaled(&record.posterior);
@@ -277,7 +273,7 @@ impl ChainTracker {
 
     /// Fraction of the chains that went from one end of the ladder to the other in the last 1000 sweeps.
     pub fn crossed_share(&self) -> f64 {
-        self.chains.round_trips.crossed_within(crate::tempering::WINDOW)
+        self.chains.round_trips.crossed_within(WINDOW)
     }
 
     /// zeta^s for the next sweeps: if the filter predicts, log Z_k plus the forward shift.
@@ -314,11 +310,6 @@ impl ChainTracker {
         }
     }
 
-    /// q(k|v) of any states, [rows, K].
-    pub(super) fn posterior_at(&self, path: &dyn TemperedPath, visible: &BitMatrix) -> Table {
-        posterior_of(path, &self.pseudo_prior, &path.evaluate(visible))
-    }
-
     /// Proposes to each chain to swap states with a particle at beta = 1, rows of `particles` from `first` on, around the end: chain v and
     /// particle u swap with probability min(1, q(K|v)/q(K|u)), which leaves the distribution of both as it is at any temperature of
     /// the chain. Only for chains without weights, which speak of states. Returns how many did.
@@ -331,7 +322,8 @@ impl ChainTracker {
     ) -> usize {
         let n = particles.rows();
         let proposed: Vec<usize> = (0..self.chains.len().min(n)).map(|s| (first + s) % n).collect();
-        let theirs = self.posterior_at(path, &particles.select(proposed.iter().copied()));
+        let theirs = path.evaluate(&particles.select(proposed.iter().copied()));
+        let theirs = posterior_of(path, &self.pseudo_prior, &theirs);
         let mut swapped = 0;
         for (s, &row) in proposed.iter().enumerate() {
             let mut stream = streams.row(s as u32);

@@ -15,13 +15,12 @@ use crate::record::Remedy;
 const FALLS: (f64, f64) = (1.0, 0.2);
 /// Fall of the training rows, nats per row, that calls for a remedy at once; smaller ones often pass by themselves.
 const COLLAPSE: f64 = 10.0;
-/// Number of successive failing evaluations after which smaller falls do.
-const PERSISTENT: u64 = 5;
+/// Number of successive evaluations that show more than a passing state: of so many failing ones smaller falls call for a remedy, of so many
+/// in doubt a notice is due, and so many are looked back on for parts that the chains missed.
+pub(super) const PERSISTENT: u32 = 5;
 /// Number of evaluations without failing after which a halved learning rate is doubled again; twice as many for every time the training went
 /// back, because what has failed at a rate fails at it again.
-const RECOVERED: u64 = 10;
-/// Most times that this number is doubled: longer than any run.
-const MOST_DOUBLINGS: u32 = 20;
+const RECOVERED: u64 = 2 * PERSISTENT as u64;
 
 /// What the log-likelihoods say about the training.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -93,7 +92,7 @@ impl Health {
     /// Whether training rows with this mean have lost so much, or for so long, that something must be done.
     pub fn needs_remedy(&self, train: f64) -> bool {
         let fall = self.best.map_or(0.0, |best| best.train - train);
-        let persistent = self.failing_in_a_row >= PERSISTENT;
+        let persistent = self.failing_in_a_row >= u64::from(PERSISTENT);
         self.state == TrainingState::Failing && (fall > COLLAPSE || persistent)
     }
 
@@ -126,7 +125,7 @@ impl Health {
     pub fn observe(&mut self, new: Likelihoods) -> TrainingState {
         let state = self.state_of(new);
         self.recovering = if state == TrainingState::Failing { 0 } else { self.recovering + 1 };
-        let wait = RECOVERED << self.rewinds.saturating_sub(1).min(MOST_DOUBLINGS);
+        let wait = RECOVERED.saturating_mul(2u64.saturating_pow(self.rewinds.saturating_sub(1)));
         if self.halvings > 0 && self.recovering == wait {
             (self.halvings, self.recovering) = (self.halvings - 1, 0);
         }
@@ -140,7 +139,7 @@ impl Health {
         let error = MOST_ERRORS * log_z_std_error.hypot(best.log_z_std_error);
         if best.train - train > FALLS.1.max(error) {
             self.failing += u64::from(self.state != TrainingState::Failing);
-            (self.state, self.failing_in_a_row) = (TrainingState::Failing, PERSISTENT);
+            (self.state, self.failing_in_a_row) = (TrainingState::Failing, PERSISTENT.into());
         }
     }
 

@@ -7,7 +7,7 @@
 
 use super::MixtureBase;
 use crate::engine::random::{Purpose, Streams};
-use crate::engine::{BitMatrix, Draw, Engine, Host, Layer};
+use crate::engine::{BitMatrix, Engine, Host, Layer};
 use crate::error::Result;
 use crate::model::Parameters;
 use crate::numerics::{index_at, log_sum_exp};
@@ -157,24 +157,13 @@ pub(crate) fn of_components(
 /// noise than one to the states themselves.
 fn soft_rows(parameters: &Parameters, rows: &BitMatrix, seed: u64) -> Vec<Vec<f64>> {
     let engine = Host::new(parameters);
-    let (n, j) = (rows.rows(), parameters.n_hidden);
-    let inputs = engine.inputs(Layer::Hidden, rows);
-    let mut hidden = BitMatrix::zeros(n, j);
-    let draw = Draw {
-        n_units: j,
-        inputs: inputs.as_slice(),
-        beta: &vec![1.0; n],
-        base: None,
-        streams: Streams::new(seed, Purpose::MixtureFit, 1),
-        first_row: 0,
-    };
-    draw.bits(hidden.words_mut());
-    let visible = engine.inputs(Layer::Visible, &hidden);
+    let streams = Streams::new(seed, Purpose::MixtureFit, 1);
+    let visible = engine.inputs(Layer::Visible, &engine.hidden_states(rows, streams, 0));
     let means = |row: usize| {
         let x = &visible.row(row)[..rows.columns()];
         parameters.variables.means(x.iter().map(|x| f64::from(*x)))
     };
-    (0..n).map(means).collect()
+    (0..rows.rows()).map(means).collect()
 }
 
 /// Rows far from each other, squares of real columns left out; fewer than requested if there are no more different ones.

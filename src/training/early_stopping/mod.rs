@@ -10,13 +10,13 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::averaging::WINDOW;
+
 mod config;
 
 pub use config::EarlyStoppingConfig;
 
-/// Fraction of the run whose evaluations are pooled.
-const POOLED_SHARE: f64 = 0.1;
-/// Fewest and most evaluations that are pooled.
+/// Fewest and most evaluations that are pooled, of those in the last [`WINDOW`] of the run.
 const POOLED: (usize, usize) = (3, 20);
 
 /// One evaluation of the validation set.
@@ -33,7 +33,7 @@ pub struct Evaluation {
 }
 
 /// The consequence of an evaluation.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Decision {
     /// Above the reference by more than the error bar: patience is reset.
     pub improved: bool,
@@ -41,28 +41,6 @@ pub struct Decision {
     pub best: bool,
     /// End the run.
     pub stop: bool,
-    /// Why.
-    pub reason: Reason,
-}
-
-/// The reason for the decision on an evaluation.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Reason {
-    /// Higher than the reference by more than the error bar.
-    Improved,
-    /// Not higher, or not by enough, for this many evaluations.
-    NoImprovement {
-        /// Evaluations in a row.
-        evaluations: u64,
-    },
-    /// No improvement, but still in the warm-up.
-    WarmUp,
-    /// log Z cannot be trusted: ignored.
-    NotSound,
-    /// NaN or infinity: counts as no improvement.
-    NotFinite,
-    /// In the cooldown, which early stopping does not end.
-    Cooldown,
 }
 
 /// The state, serialisable; settings are given separately so that a resumed run may change them.
@@ -109,56 +87,42 @@ impl EarlyStopping {
             && self.update as f64 >= config.patience_factor * self.improved_at() as f64
     }
 
-    /// Adds one evaluation and decides.
+    /// Adds one evaluation and decides. NaN and infinity count as no improvement; a finite value whose log Z cannot be trusted is ignored.
     pub fn observe(&mut self, config: &EarlyStoppingConfig, evaluation: Evaluation) -> Decision {
         let Evaluation { update, value, log_z_std_error: error, sound } = evaluation;
-        let undecided = |reason| Decision { improved: false, best: false, stop: false, reason };
-        if !value.is_finite() {
-            self.update = update;
-            return self.no_improvement(config, update, Reason::NotFinite);
-        }
-        if !sound || !error.is_finite() {
-            return undecided(Reason::NotSound);
+        let mut decision = Decision::default();
+        if value.is_finite() && !(sound && error.is_finite()) {
+            return decision;
         }
         self.update = update;
-        let level = self.pool(Level { update, value, error });
-        let best = self.best.is_none_or(|best| level.value > best.value);
-        if best {
-            self.best = Some(level);
+        if value.is_finite() {
+            let level = self.pool(Level { update, value, error });
+            decision.best = self.best.is_none_or(|best| level.value > best.value);
+            if decision.best {
+                self.best = Some(level);
+            }
+            decision.improved = self.reference.is_none_or(|reference| {
+                let error_bar = config.error_factor * level.error.hypot(reference.error);
+                level.value - reference.value > config.minimum_improvement.max(error_bar)
+            });
+            if decision.improved {
+                self.reference = Some(level);
+                self.without_improvement = 0;
+                return decision;
+            }
         }
-        let improved = self.reference.is_none_or(|reference| {
-            let error_bar = config.error_factor * level.error.hypot(reference.error);
-            level.value - reference.value > config.minimum_improvement.max(error_bar)
-        });
-        if improved {
-            self.reference = Some(level);
-            self.without_improvement = 0;
-            return Decision { improved, best, stop: false, reason: Reason::Improved };
+        if update >= config.warm_up {
+            self.without_improvement += 1;
+            decision.stop = self.stopped(config);
         }
-        let evaluations = self.without_improvement + 1;
-        let decision = self.no_improvement(config, update, Reason::NoImprovement { evaluations });
-        Decision { best, ..decision }
-    }
-
-    fn no_improvement(
-        &mut self,
-        config: &EarlyStoppingConfig,
-        update: u64,
-        reason: Reason,
-    ) -> Decision {
-        if update < config.warm_up {
-            let reason = if reason == Reason::NotFinite { reason } else { Reason::WarmUp };
-            return Decision { improved: false, best: false, stop: false, reason };
-        }
-        self.without_improvement += 1;
-        Decision { improved: false, best: false, stop: self.stopped(config), reason }
+        decision
     }
 
     /// The mean of the latest evaluations. Successive errors of a tracked log Z are correlated, so pooling is not assumed to make them
     /// smaller.
     fn pool(&mut self, new: Level) -> Level {
         self.recent.push(new);
-        let from = new.update as f64 * (1.0 - POOLED_SHARE);
+        let from = new.update as f64 * (1.0 - WINDOW);
         while self.recent.len() > POOLED.1
             || (self.recent.len() > POOLED.0 && (self.recent[0].update as f64) < from)
         {
@@ -261,7 +225,6 @@ mod tests {
         for i in 2..20 {
             for evaluation in [at(i, -50.0, 0.01, false), at(i, -99.0, f64::NAN, true)] {
                 let decision = state.observe(&CONFIG, evaluation);
-                assert_eq!(decision.reason, Reason::NotSound);
                 assert!(!decision.stop && !decision.best && !decision.improved);
             }
         }

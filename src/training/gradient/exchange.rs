@@ -54,11 +54,7 @@ impl Exchange {
         [self.count, SecondPopulation::size(self.count)]
     }
 
-    fn population(&self, which: usize, start: Start<'_>) -> SecondPopulation {
-        self.population_from(&self.bases[which], which, start)
-    }
-
-    fn population_from(
+    fn population(
         &self,
         base: &Arc<MixtureBase>,
         which: usize,
@@ -88,9 +84,7 @@ impl NegativePhase for Exchange {
     /// Starts the chains.
     fn mend(&mut self, start: Start<'_>) {
         if self.chains.is_none() {
-            let populations = vec![self.population(0, start)];
-            let (model, ladder) = (start.model.clone(), start.ladder.clone());
-            self.chains = Some(Chains { populations, model, ladder });
+            self.renew(start, &Arc::clone(&self.bases[0]));
         }
     }
 
@@ -99,15 +93,15 @@ impl NegativePhase for Exchange {
         if self.chains.as_ref().is_none_or(|chains| chains.populations.len() > 1) {
             return;
         }
-        let population = self.population(1, start);
+        let population = self.population(&self.bases[1], 1, start);
         if let Some(chains) = &mut self.chains {
             chains.populations.push(population);
         }
     }
 
-    /// Replaces the chains from the mixture.
+    /// Replaces the chains from the mixture, or starts them.
     fn renew(&mut self, start: Start<'_>, base: &Arc<MixtureBase>) {
-        let population = self.population_from(base, 0, start);
+        let population = self.population(base, 0, start);
         let (model, ladder) = (start.model.clone(), start.ladder.clone());
         let chains = Chains { populations: Vec::new(), model, ladder };
         let populations = &mut self.chains.get_or_insert(chains).populations;

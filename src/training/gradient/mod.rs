@@ -17,7 +17,7 @@ pub use centering::{Centering, gradient};
 pub use contrastive::ContrastiveDivergence;
 pub use exact::Exact;
 pub use exchange::Exchange;
-pub use negative_phase::{Carriers, NegativePhase, Now};
+pub use negative_phase::{NegativePhase, Now};
 pub use particles::Particles;
 pub use persistent::PersistentDivergence;
 pub(crate) use preconditioner::Preconditioner;

@@ -21,16 +21,6 @@ pub struct Now<'a> {
     pub tracker: Option<&'a ChainTracker>,
 }
 
-/// The tempered chains whose weighted states are the negative phase of a gradient.
-pub enum Carriers<'a> {
-    /// None: the negative phase is of another kind.
-    None,
-    /// Those of the tracker, which an evaluation must not change.
-    Tracker,
-    /// Chains of its own.
-    Own(&'a ChainTracker),
-}
-
 /// Estimates the model's moments for the gradient; CD-k, PCD-k and tempered chains are such estimates.
 ///
 /// Its random numbers come from streams of a seed and a position ([`crate::engine::random`]), and its state between updates is saved. So a
@@ -75,9 +65,14 @@ pub trait NegativePhase: Send {
         None
     }
 
-    /// The tempered chains it rests on.
-    fn carriers(&self) -> Carriers<'_> {
-        Carriers::None
+    /// Tempered chains of its own whose weighted states it is.
+    fn chains(&self) -> Option<&ChainTracker> {
+        None
+    }
+
+    /// Whether it is the weighted states of the tracker's chains, which an evaluation must then not change.
+    fn is_of_tracker(&self) -> bool {
+        false
     }
 
     /// Writes what it remembers.

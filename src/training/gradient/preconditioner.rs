@@ -27,7 +27,8 @@ const MOST_ROWS: usize = 4096;
 /// Steps of the orthogonal iteration. Components of nearly equal variance may stay mixed, which changes nothing.
 const ITERATIONS: usize = 20;
 
-/// The damped components.
+/// The damped components; the default leaves gradients as they are.
+#[derive(Default)]
 pub(crate) struct Preconditioner {
     components: Vec<Component>,
     /// Columns of squares, with the factor of their gradient.
@@ -65,11 +66,6 @@ impl Preconditioner {
         };
         let squares = variables.reals().filter_map(of_square).collect();
         Self { components: damped.collect(), squares }
-    }
-
-    /// Leaves gradients as they are.
-    pub fn none() -> Self {
-        Self { components: Vec::new(), squares: Vec::new() }
     }
 
     /// Damps a gradient. The bias of a hidden unit moves with the centre of its weights, so that the step of a centered model is damped.

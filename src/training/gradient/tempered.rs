@@ -1,6 +1,6 @@
 //! The tempered gradient: all chains at all temperatures, weighted by q(beta = 1 | v) (Carlson et al. 2016, section 4.4).
 
-use super::{Carriers, Moments, NegativePhase, Now, Start};
+use super::{Moments, NegativePhase, Now, Start};
 use crate::checkpoint::{StateReader, StateWriter};
 use crate::error::{Error, Result};
 use crate::tracking::{ChainTracker, Model, ModelTracker, TrackerOptions};
@@ -28,15 +28,11 @@ impl Tempered {
     pub(crate) fn with_chains(count: usize, seed: u64, options: TrackerOptions) -> Self {
         Self(Some(OwnChains { count, seed, options, chains: None }))
     }
-
-    fn own(&self) -> Option<&ChainTracker> {
-        self.0.as_ref().and_then(|own| own.chains.as_ref()).map(ModelTracker::chains)
-    }
 }
 
 impl NegativePhase for Tempered {
     fn moments(&mut self, now: Now<'_>) -> Result<Moments> {
-        let Some(chains) = self.own().or(now.tracker) else {
+        let Some(chains) = self.chains().or(now.tracker) else {
             return Err(Error::Invalid(
                 "the tempered gradient needs the chains of the tracker".into(),
             ));
@@ -58,16 +54,16 @@ impl NegativePhase for Tempered {
         }
     }
 
-    fn carriers(&self) -> Carriers<'_> {
-        match (&self.0, self.own()) {
-            (None, _) => Carriers::Tracker,
-            (_, Some(chains)) => Carriers::Own(chains),
-            (_, None) => Carriers::None,
-        }
+    fn chains(&self) -> Option<&ChainTracker> {
+        self.0.as_ref().and_then(|own| own.chains.as_ref()).map(ModelTracker::chains)
+    }
+
+    fn is_of_tracker(&self) -> bool {
+        self.0.is_none()
     }
 
     fn save(&self, state: &mut StateWriter) {
-        if let Some(chains) = self.own() {
+        if let Some(chains) = self.chains() {
             chains.write(PREFIX, state);
         }
     }

@@ -63,12 +63,6 @@ impl Audit {
 }
 
 impl Trainer {
-    /// Whether the evaluation at this update has an audit by annealed importance sampling, which takes time. None at update 0, because the
-    /// model is not trained yet.
-    pub(crate) fn sampled_audit_due(&self) -> bool {
-        self.sampled_audit_due_at(self.updates)
-    }
-
     /// Whether the next step ends in such an evaluation.
     pub(crate) fn audit_comes_next(&self) -> bool {
         let next = self.updates + 1;
@@ -84,14 +78,16 @@ impl Trainer {
         until / period - after / period
     }
 
-    fn sampled_audit_due_at(&self, updates: u64) -> bool {
-        let every = self.config.audit.every;
-        let number = updates / self.config.evaluation.every;
-        every > 0
-            && updates > 0
-            && number.is_multiple_of(every)
-            && !self.plan.exact
-            && !self.audits_are_exact()
+    /// Whether the evaluation at an update has an audit by annealed importance sampling, which takes time. None at update 0, because the model
+    /// is not trained yet.
+    pub(super) fn sampled_audit_due_at(&self, updates: u64) -> bool {
+        let exact = self.plan.exact || self.audits_are_exact();
+        updates > 0 && !exact && self.falls_on(updates, self.config.audit.every)
+    }
+
+    /// Whether the evaluation at an update is one of every `every`; 0 for none.
+    pub(super) fn falls_on(&self, updates: u64, every: u64) -> bool {
+        every > 0 && (updates / self.config.evaluation.every).is_multiple_of(every)
     }
 
     /// Inverse temperatures of audits during training: those of the configuration, or as many as `audit.share` of the time between two
@@ -127,12 +123,10 @@ impl Trainer {
         tracked: &LogZ,
         bound: f64,
     ) -> Result<Option<Audit>> {
-        let every = self.config.audit.every;
-        let number = self.updates / self.config.evaluation.every;
-        let due = every > 0 && number.is_multiple_of(every);
+        let due = self.falls_on(self.updates, self.config.audit.every);
         let estimate = if self.plan.exact || (due && self.audits_are_exact()) {
             self.exact_audit(&model.parameters)?
-        } else if self.sampled_audit_due() {
+        } else if self.sampled_audit_due_at(self.updates) {
             let mut found = self.sampled_audit(model, self.audit_temperatures(), self.updates)?;
             found.refuse_below(bound);
             found

@@ -48,7 +48,9 @@ impl Trainer {
         let training = &config.training;
         let batch = training.batch.min(rows.len());
         let sizes = sizes(config, &rows, batch);
-        check_memory_of(config, &sizes)?;
+        for Need { field, bytes, what } in memory_needs(config, &sizes) {
+            check_memory(bytes, &what).map_err(|problem| Error::config(field, problem))?;
+        }
         let total = match (training.updates, training.epochs) {
             (Some(updates), _) => updates,
             (None, epochs) => epochs.unwrap_or(1).saturating_mul(rows.updates_per_epoch(batch)),
@@ -108,7 +110,7 @@ fn preconditioner(config: &Config, rows: &RowSets) -> Preconditioner {
     let training = &config.training;
     let plain = matches!(training.update, UpdateRuleConfig::Sgd(_));
     if !(training.preconditioning && plain) {
-        return Preconditioner::none();
+        return Preconditioner::default();
     }
     let weights = rows.evaluated_weights();
     let rate = training.learning_rate.initial;
@@ -189,7 +191,8 @@ fn negative_phase(
             let from_start = config.training.exchange.or(false);
             Box::new(Exchange::new(particles, bases, config.tempering.chains, exchange, from_start))
         }
-        Gradient::Tempered {} if plan.gradient_chains => {
+        // Chains beside the tracker's, which follow the average.
+        Gradient::Tempered {} if plan.window != 0.0 => {
             Box::new(Tempered::with_chains(config.tempering.chains, seed, plan.gradient))
         }
         Gradient::Tempered {} => Box::new(Tempered::of_tracker()),
@@ -255,11 +258,4 @@ pub(super) fn memory_needs(config: &Config, sizes: &Sizes) -> Vec<Need> {
         });
     }
     needs
-}
-
-/// Refuses chains and audits that would not fit in memory.
-fn check_memory_of(config: &Config, sizes: &Sizes) -> Result<()> {
-    memory_needs(config, sizes).into_iter().try_for_each(|Need { field, bytes, what }| {
-        check_memory(bytes, &what).map_err(|problem| Error::config(field, problem))
-    })
 }

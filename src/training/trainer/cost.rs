@@ -61,16 +61,14 @@ impl Sizes {
 
     /// One update of the parameters, without the tracker's chains.
     pub fn update(&self, config: &Config) -> f64 {
-        let rows = match config.training.gradient {
-            GradientConfig::Cd { sweeps } => self.batch as f64 * sweeps as f64,
-            GradientConfig::Pcd { sweeps, .. } => self.particles as f64 * sweeps as f64,
-            GradientConfig::Tempered {} | GradientConfig::Exact {} => 0.0,
+        let swept = |rows: usize, sweeps: usize| rows as f64 * sweeps as f64;
+        let (rows, enumerated) = match config.training.gradient {
+            GradientConfig::Cd { sweeps } => (swept(self.batch, sweeps), 0.0),
+            GradientConfig::Pcd { sweeps, .. } => (swept(self.particles, sweeps), 0.0),
+            GradientConfig::Tempered {} => (0.0, 0.0),
+            GradientConfig::Exact {} => (0.0, MOMENTS * self.enumeration()),
         };
         let moments = (self.batch + self.particles) as f64 * PRODUCT * self.weights();
-        let enumerated = match config.training.gradient {
-            GradientConfig::Exact {} => MOMENTS * self.enumeration(),
-            _ => 0.0,
-        };
         let sampled = moments + rows * self.sweep_of_one_chain();
         CALLS + PARAMETER * self.weights() + sampled + enumerated
     }
@@ -95,7 +93,7 @@ impl Sizes {
     /// Enumeration of the smaller layer, or of the hidden one beside real columns.
     pub fn enumeration(&self) -> f64 {
         let (smaller, larger) = self.enumerated();
-        2f64.powi(smaller.min(1000) as i32) * larger as f64 * ENUMERATED
+        2f64.powi(smaller as i32) * larger as f64 * ENUMERATED
     }
 }
 

@@ -2,6 +2,7 @@
 
 use serde::Serialize;
 
+use super::final_likelihood::BY_CHANCE;
 use super::records::{record_audit, record_likelihood};
 use super::{Audit, Trainer};
 use crate::engine::BitMatrix;
@@ -9,7 +10,6 @@ use crate::error::Result;
 use crate::estimators::Estimate;
 use crate::record::{Notice, Record, Run};
 use crate::tracking::{ChainTracker, LogLikelihood, MeanLogF, TrackRecord, mean_log_f};
-use crate::training::gradient::Carriers;
 use crate::training::{Decision, TrainingState};
 use crate::trust::{Doubt, LogZ};
 
@@ -87,8 +87,8 @@ impl Trainer {
         let LogZ { value, std_error, trust } = &log_z;
         record.scalar(Run::Tracker, "log_z", *value);
         record.scalar(Run::Tracker, "log_z_std_error", *std_error);
-        record.scalar(Run::Tracker, "log_z_lower", value - 2.0 * std_error);
-        record.scalar(Run::Tracker, "log_z_upper", value + 2.0 * std_error);
+        record.scalar(Run::Tracker, "log_z_lower", value - BY_CHANCE * std_error);
+        record.scalar(Run::Tracker, "log_z_upper", value + BY_CHANCE * std_error);
         record.scalar(Run::Tracker, "sound", f64::from(u8::from(trust.is_sound())));
         record.text(Run::Tracker, "doubts", trust.names());
         record.scalar(Run::Tracker, "log_z_bound", bound);
@@ -109,12 +109,9 @@ impl Trainer {
             notices.push(Notice::ModeMissed);
         }
         self.warn(tracker, &mut notices);
-        let number = self.updates / self.config.evaluation.every;
-        let pictures = self.config.evaluation.images_every;
-        if pictures > 0 && number.is_multiple_of(pictures) {
+        if self.falls_on(self.updates, self.config.evaluation.images_every) {
             self.record_pictures(&mut record, tracker, model)?;
         }
-        let decision = None;
         Ok(Some(EvaluationRecord {
             record,
             log_z,
@@ -122,20 +119,16 @@ impl Trainer {
             train,
             validation,
             audit,
-            decision,
+            decision: None,
             training: TrainingState::Healthy,
             notices,
         }))
     }
 
     fn warn(&self, tracker: &ChainTracker, notices: &mut Vec<Notice>) {
-        let carriers = match self.negative_phase.carriers() {
-            Carriers::None => None,
-            Carriers::Tracker => Some(tracker),
-            Carriers::Own(chains) => Some(chains),
-        };
-        if let Some(carriers) = carriers {
-            let (effective, chains) = (carriers.effective_sample_size(), carriers.chains.len());
+        let phase = &self.negative_phase;
+        if let Some(own) = phase.chains().or(phase.is_of_tracker().then_some(tracker)) {
+            let (effective, chains) = (own.effective_sample_size(), own.chains.len());
             if effective < FEW_EFFECTIVE * chains as f64 {
                 notices.push(Notice::FewEffectiveChains { effective, chains });
             }

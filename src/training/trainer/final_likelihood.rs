@@ -15,10 +15,10 @@ use crate::numerics::{MOST_ERRORS, pooled};
 use crate::tracking::{LogLikelihood, MeanLogF, mean_log_f};
 use crate::trust::Doubt;
 
-/// Training rows in which the automatic estimate looks for modes.
-const KNOWN_ROWS: usize = 1000;
-/// Errors by which two audits of one model differ by chance.
-const BY_CHANCE: f64 = 2.0;
+/// Training rows that stand for all: the automatic estimate looks for modes in them, and the reconstruction error is theirs.
+pub(super) const SOME_ROWS: usize = 1000;
+/// Errors by which two audits of one model differ by chance, and half the width of the bands that are recorded.
+pub(super) const BY_CHANCE: f64 = 2.0;
 
 /// The purpose of an audit at the end of a run; each purpose has its own random streams.
 #[derive(Clone, Copy)]
@@ -208,7 +208,7 @@ impl Trainer {
             (progress::task("audit by the automatic estimate"), interrupt::permit());
         let seed = derived_seed(self.config.seed, Purpose::Audit, self.streams_of(pass));
         let rows = &self.rows.train_evaluated;
-        let rows = rows.spread(KNOWN_ROWS);
+        let rows = rows.spread(SOME_ROWS);
         let known =
             Known { marginals: Some(&self.base), rows: Some(&rows), states, ..Known::default() };
         Ok(Automatic::new(seed)?.run(parameters, known, &mut |_| ())?.estimate)

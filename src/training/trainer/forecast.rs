@@ -2,7 +2,6 @@
 
 use super::Trainer;
 use super::build::memory_needs;
-use super::steps::Steps;
 use crate::config::GradientConfig;
 use crate::tempering::BetaUpdate;
 
@@ -43,10 +42,6 @@ impl Trainer {
         // With the tempered gradient and no average, the tracker's chains are the gradient's.
         let separate = tracked && !(tempered && plan.window == 0.0);
         let step = if separate { sizes.tracking_step(chains, tracker) } else { 0.0 };
-        let steps = match plan.steps {
-            Steps::Every(every) => updates / every as f64,
-            part @ Steps::PartOfHistory(_) => part.count(updates),
-        };
         let sweeps = tracker.settling.sweeps;
         let settling = sizes.tempered(chains + chains / 4, sweeps, tracker.beta_update);
         let every = config.audit.every;
@@ -66,7 +61,7 @@ impl Trainer {
             updates_per_epoch: self.rows.updates_per_epoch(config.training.batch),
             parameters: sizes.visible * sizes.hidden + sizes.visible + sizes.hidden,
             training: update * updates,
-            tracking: step * steps + settling * evaluations,
+            tracking: step * plan.steps.count(updates) + settling * evaluations,
             audits,
             exact_audits: enumerated,
             first_update: update + step,

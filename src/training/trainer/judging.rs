@@ -1,7 +1,5 @@
 //! Decisions after an evaluation: early stopping, candidates for the best model, counts of sound evaluations.
 
-use std::sync::Arc;
-
 use serde::{Deserialize, Serialize};
 
 use super::cooldown::Cooldown;
@@ -12,8 +10,9 @@ use crate::error::Result;
 use crate::model::Parameters;
 use crate::record::{Notice, Run};
 use crate::tracking::LogLikelihood;
+use crate::training::health::PERSISTENT;
 use crate::training::{
-    Decision, EarlyStopping, Evaluation, Health, Likelihoods, Reason, StopReason, TrainingState,
+    Decision, EarlyStopping, Evaluation, Health, Likelihoods, StopReason, TrainingState,
 };
 use crate::trust::{Doubt, Interface};
 
@@ -21,14 +20,10 @@ use crate::trust::{Doubt, Interface};
 /// of the updates is the last quarter.
 const LATE: f64 = 0.75;
 
-/// Number of successive evaluations that are not sound after which a notice says that audits decide.
-const UNSOUND: u64 = 5;
-
 /// Doubts that say that the chains miss a part of the model. A check that finds this once may pass at the next evaluation, by chance, while
 /// the part is still missing.
 const MISSED: [&str; 3] = ["known-share", "populations-differ", "bound"];
-/// Evaluations over which such doubts are counted, and how many of them put the next one in doubt.
-const REMEMBERED: u32 = 5;
+/// How many such doubts in the last [`PERSISTENT`] evaluations put the next one in doubt.
 const TOO_MANY: u32 = 2;
 
 /// State of these decisions.
@@ -60,7 +55,7 @@ pub struct Standing {
     /// The update of the last audit that found a higher log Z than the tracker, if no sound one has agreed since.
     #[serde(default)]
     pub contradicted_at: Option<u64>,
-    /// Whether the chains missed a part of the model, by doubts of [`MISSED`], at each of the last [`REMEMBERED`] evaluations: the lowest bit
+    /// Whether the chains missed a part of the model, by doubts of [`MISSED`], at each of the last [`PERSISTENT`] evaluations: the lowest bit
     /// is the last one.
     #[serde(default)]
     missed: u8,
@@ -94,14 +89,14 @@ pub struct LastEvaluation {
 impl Standing {
     /// Whether the chains missed a part of the model at the last evaluation.
     fn remember(&mut self, missed: bool) {
-        self.missed = (self.missed << 1 | u8::from(missed)) & ((1 << REMEMBERED) - 1);
+        self.missed = (self.missed << 1 | u8::from(missed)) & ((1 << PERSISTENT) - 1);
     }
 
     /// What earlier evaluations say of the next one, if no audit is made there.
     pub(super) fn lasting_doubts(&self) -> impl Iterator<Item = Doubt> {
         let contradicted = self.contradicted_at.map(|update| Doubt::AuditFoundMore { update });
         let times = self.missed.count_ones();
-        let missed = Doubt::MissedBefore { times, of: REMEMBERED };
+        let missed = Doubt::MissedBefore { times, of: PERSISTENT };
         contradicted.into_iter().chain((times >= TOO_MANY).then_some(missed))
     }
 }
@@ -155,9 +150,9 @@ impl Trainer {
         };
         // Early stopping has decided already.
         if self.cooldown().is_some() {
-            let (stop, reason) = (self.updates == self.end(), Reason::Cooldown);
             let best = self.candidates().first().is_some_and(|it| it.update == self.updates);
-            evaluation.decision = Some(Decision { improved: false, best, stop, reason });
+            let stop = self.updates == self.end();
+            evaluation.decision = Some(Decision { improved: false, best, stop });
             return;
         }
         // A run whose training fails is not at its end.
@@ -286,20 +281,12 @@ impl Trainer {
         standing.sound += u64::from(evaluation.log_z.trust.is_sound());
         standing.judged += u64::from(judged);
         standing.unsound_in_a_row = if judged { 0 } else { standing.unsound_in_a_row + 1 };
-        if standing.unsound_in_a_row == UNSOUND {
+        if standing.unsound_in_a_row == u64::from(PERSISTENT) {
             evaluation.notices.push(Notice::InDoubt {
-                evaluations: UNSOUND,
+                evaluations: PERSISTENT.into(),
                 doubts: evaluation.log_z.trust.text(Interface::Command),
                 audit_every: self.config.audit.every,
             });
-        }
-    }
-
-    /// The model of evaluations: the running average, or the current parameters without averaging.
-    pub fn evaluated_parameters(&self) -> Arc<Parameters> {
-        match &self.averaged {
-            Some(averaged) => Arc::new(averaged.parameters().clone()),
-            None => Arc::clone(&self.current.parameters),
         }
     }
 }

@@ -9,7 +9,7 @@ use crate::tempering::systematic;
 
 /// Most states of the tracker's chains, and of the particles of the gradient.
 const CHAINS: usize = 128;
-const PARTICLES: usize = 64;
+const PARTICLES: usize = CHAINS / 2;
 
 impl Trainer {
     /// States at beta = 1, each once: of the tracker's chains by their weights, and of the particles. `None` before tracking starts. The

@@ -57,7 +57,7 @@ impl Live {
     /// Includes an evaluation that began at `start` seconds.
     pub fn evaluated(&mut self, trainer: &Trainer, evaluation: EvaluationRecord, start: f64) {
         let seconds = trainer.seconds();
-        let audit = trainer.sampled_audit_due().then_some(seconds - start);
+        let audit = trainer.sampled_audit_due_at(trainer.updates).then_some(seconds - start);
         if trainer.updates > 0 {
             self.pace.mark(trainer.updates, seconds, audit);
         }

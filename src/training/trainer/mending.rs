@@ -1,11 +1,10 @@
 //! A training that fails, or that early stopping would end, goes back to the state of its best evaluation (algorithms.md, section 4).
 
-use super::model::model;
 use super::{EvaluationRecord, Trainer};
 use crate::checkpoint::{StateReader, StateWriter};
 use crate::error::Result;
 use crate::record::Notice;
-use crate::tracking::{SecondPopulation, Start};
+use crate::tracking::SecondPopulation;
 use crate::training::TrainingState;
 
 /// Steps of the tempered chains, each with swaps, that bring the particles to the parameters the training goes back to.
@@ -66,8 +65,7 @@ impl Trainer {
         let fails = std::mem::take(&mut standing.training.remedy_due);
         let cools = standing.cooldown.is_some_and(|cooldown| cooldown.from == self.updates);
         if standing.last.as_ref().is_some_and(|last| last.trust.marginals_find_more()) {
-            let (ladder, base) = (&self.plan.ladder, &self.base);
-            self.negative_phase.widen(Start { model: &self.current, ladder, base });
+            self.negative_phase.widen(self.plan.start(&self.base, &self.current));
         }
         self.renew_exchange();
         if !fails && !cools {
@@ -84,8 +82,7 @@ impl Trainer {
             self.judge.standing.training.state = TrainingState::Healthy;
         }
         if fails || self.judge.standing.training.mended_at.is_some() {
-            let (ladder, base) = (&self.plan.ladder, &self.base);
-            self.negative_phase.mend(Start { model: &self.current, ladder, base });
+            self.negative_phase.mend(self.plan.start(&self.base, &self.current));
         }
         if rewinds {
             (0..REFRESH).for_each(|_| self.negative_phase.follow(&self.current));
@@ -98,10 +95,9 @@ impl Trainer {
         let renewed = self.tracker.as_mut().filter(|tracker| tracker.found.renewed);
         let Some(tracker) = renewed else { return };
         tracker.found.renewed = false;
-        let (ladder, base) = (&self.plan.ladder, &self.base);
-        let start = Start { model: &self.current, ladder, base };
-        let mixture = tracker.second().map(SecondPopulation::base);
-        mixture.into_iter().for_each(|mixture| self.negative_phase.renew(start, mixture));
+        if let Some(mixture) = tracker.second().map(SecondPopulation::base) {
+            self.negative_phase.renew(self.plan.start(&self.base, &self.current), mixture);
+        }
     }
 
     /// To the state of the best evaluation.
@@ -110,9 +106,7 @@ impl Trainer {
         let state = StateReader::from_bytes("the state of the best evaluation", best.to_bytes()?)?;
         self.load_model(&state)?;
         // What was best is the averaged model; the parameters may have left it already.
-        if let Some(averaged) = &self.averaged {
-            self.current = model(averaged.parameters().clone(), &self.device);
-        }
+        self.current = self.evaluated_model();
         Ok(())
     }
 }

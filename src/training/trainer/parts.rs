@@ -92,9 +92,14 @@ impl Trainer {
 
     /// The current model of the run: the average of the parameters if they are averaged (`averaging.window`).
     pub fn parameters(&self) -> Parameters {
+        Arc::unwrap_or_clone(self.evaluated_parameters())
+    }
+
+    /// The same, shared with the run where nothing is averaged.
+    pub fn evaluated_parameters(&self) -> Arc<Parameters> {
         match &self.averaged {
-            Some(averaged) => averaged.parameters().clone(),
-            None => self.current.parameters.as_ref().clone(),
+            Some(averaged) => Arc::new(averaged.parameters().clone()),
+            None => Arc::clone(&self.current.parameters),
         }
     }
 

@@ -5,7 +5,6 @@ use crate::engine::BitMatrix;
 use crate::error::Result;
 use crate::record::{Image, Record, Run, SMALLEST_SIDE};
 use crate::tracking::{ChainTracker, Model};
-use crate::training::gradient::Carriers;
 
 /// Most filters and samples shown.
 const SHOWN: usize = 100;
@@ -49,11 +48,7 @@ impl Trainer {
         let particles = self.negative_phase.particles().into_iter();
         let mut states: Vec<_> =
             particles.flat_map(|rows| (0..rows.rows()).map(move |row| (rows, row))).collect();
-        let own = match self.negative_phase.carriers() {
-            Carriers::Own(chains) => Some(chains),
-            Carriers::None | Carriers::Tracker => None,
-        };
-        for chains in [Some(tracker), own].into_iter().flatten() {
+        for chains in [Some(tracker), self.negative_phase.chains()].into_iter().flatten() {
             let chains = &chains.chains;
             let at_one = (0..chains.len()).filter(|&s| chains.temperatures[s] == top);
             states.extend(at_one.map(|s| (&chains.visible, s)));

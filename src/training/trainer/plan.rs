@@ -6,11 +6,10 @@ use crate::config::{Config, GradientConfig, SettlingConfig};
 use crate::error::Result;
 use crate::model::exact::{MAX_UNITS, QUICK_UNITS};
 use crate::record::Notice;
-use crate::tempering::Ladder;
-use crate::tracking::{Settling, TrackerOptions};
+use crate::tempering::{BaseDistribution, Ladder};
+use crate::tracking::{Model, Settling, Start, TrackerOptions};
+use crate::training::averaging::WINDOW;
 
-/// Fraction of the history that is averaged over.
-const WINDOW: f64 = 0.1;
 /// Fraction of the time for tracking that is reserved for equilibration, and fewest and most sweeps of it.
 const SETTLING_SHARE: f64 = 0.8;
 const FEWEST_SWEEPS: usize = 24;
@@ -32,8 +31,6 @@ pub(super) struct Plan {
     /// Of the chains of the tempered gradient.
     pub gradient: TrackerOptions,
     pub steps: Steps,
-    /// The tempered gradient has chains beside the tracker's.
-    pub gradient_chains: bool,
     /// Chains that the particles exchange states with, from the start or when the training fails.
     pub exchange: Option<TrackerOptions>,
     /// Cost of one update, including the chains of the gradient and of the exchange and not those of the tracker.
@@ -57,15 +54,18 @@ impl Plan {
             weighted: tempering.weighted.or(true),
             ..tempering.tracker_options()
         };
-        let length = sizes.update(config) * total as f64;
-        gradient.initial_rounds.most = affordable_rounds(config, &sizes, &gradient, length);
+        let mut update = sizes.update(config);
+        let rounds = &mut gradient.initial_rounds;
+        let round = sizes.tempered(tracked_chains(config), rounds.sweeps, gradient.beta_update);
+        // A run of a few updates of a large model would spend all its time on the rounds.
+        let affordable = ((ROUNDS + update * total as f64) / round).max(FEWEST_ROUNDS);
+        rounds.most = rounds.most.min(affordable as usize);
         let one_tracker = tempered && window == 0.0;
         let mut tracker = TrackerOptions {
             sweeps: if one_tracker { gradient.sweeps } else { tempering.sweeps.or(2) },
             ..gradient
         };
         let chains = tempering.chains;
-        let mut update = sizes.update(config);
         if tempered {
             update += sizes.tempered(chains, gradient.sweeps, gradient.beta_update);
         }
@@ -75,37 +75,24 @@ impl Plan {
         let block = update * config.evaluation.every as f64;
         let mut notices = Vec::new();
         tracker.settling = tempering.settling.or(FEWEST_SWEEPS, FEWEST_SWEEPS);
+        let costs = Costs { config, sizes: &sizes, tracker, update, updates: total as f64 };
         let steps = match tempering.every.given() {
             Some(every) => Steps::Every(every),
             None if one_tracker => Steps::Every(1),
-            None => automatic_steps(
-                config,
-                &sizes,
-                &tracker,
-                update * total as f64,
-                total,
-                &mut notices,
-            ),
+            None => costs.automatic_steps(&mut notices),
         };
-        let affordable = affordable_settling(config, &sizes, &tracker, (steps, total), update);
+        let affordable = costs.affordable_settling(steps);
         // One evaluation of a run without tracking takes what it needs.
         let affordable = if config.is_tracked() { affordable } else { MOST_SWEEPS };
         let sweeps = affordable.clamp(FEWEST_SWEEPS, SettlingConfig::SWEEPS);
         tracker.settling = tempering.settling.or(sweeps, affordable.min(MOST_SWEEPS));
         let exact = enumerates(config, &sizes, block)?;
-        let gradient_chains = tempered && !one_tracker;
-        Ok(Self {
-            ladder,
-            window,
-            tracker,
-            gradient,
-            gradient_chains,
-            exchange,
-            steps,
-            update,
-            exact,
-            notices,
-        })
+        Ok(Self { ladder, window, tracker, gradient, exchange, steps, update, exact, notices })
+    }
+
+    /// Where chains of a model start, with the ladder of the run and this base.
+    pub fn start<'a>(&'a self, base: &'a BaseDistribution, model: &'a Model) -> Start<'a> {
+        Start { model, ladder: &self.ladder, base }
     }
 }
 
@@ -145,61 +132,55 @@ fn tracked_chains(config: &Config) -> usize {
     if config.tempering.mixture > 0 { chains + chains / 2 } else { chains }
 }
 
-/// Most initial rounds in a run whose updates cost `length`: a run of a few updates of a large model would spend all its time on them.
-fn affordable_rounds(
-    config: &Config,
-    sizes: &Sizes,
-    options: &TrackerOptions,
-    length: f64,
-) -> usize {
-    let rounds = options.initial_rounds;
-    let cost = sizes.tempered(tracked_chains(config), rounds.sweeps, options.beta_update);
-    (((ROUNDS + length) / cost).max(FEWEST_ROUNDS) as usize).min(rounds.most)
-}
-
-/// Affordable equilibration sweeps: those that the tracker's steps leave of the allowed fraction of a block of updates between two
-/// evaluations. `update`: cost of one update.
-fn affordable_settling(
-    config: &Config,
-    sizes: &Sizes,
-    tracker: &TrackerOptions,
-    (steps, total): (Steps, u64),
+/// What tracking in a run costs.
+struct Costs<'a> {
+    config: &'a Config,
+    sizes: &'a Sizes,
+    tracker: TrackerOptions,
+    /// Of one update.
     update: f64,
-) -> usize {
-    let every = config.evaluation.every as f64;
-    let share = config.tempering.share * update * every;
-    let chains = tracked_chains(config);
-    let stepping = steps.count(total as f64) * sizes.tracking_step(chains, tracker);
-    let left = share - stepping / (total as f64 / every);
-    let sweep = sizes.tempered(chains, 1, tracker.beta_update);
-    (left.max(0.0) / sweep) as usize
+    /// Number of updates.
+    updates: f64,
 }
 
-/// The most frequent steps within `tempering.share` of `training`, the cost of all updates; a notice if there are none.
-fn automatic_steps(
-    config: &Config,
-    sizes: &Sizes,
-    tracker: &TrackerOptions,
-    training: f64,
-    total: u64,
-    notices: &mut Vec<Notice>,
-) -> Steps {
-    let share = config.tempering.share;
-    let updates = total as f64;
-    let chains = tracked_chains(config);
-    let settling = sizes.tempered(chains, tracker.settling.sweeps, tracker.beta_update)
-        * (updates / config.evaluation.every as f64);
-    let step = sizes.tracking_step(chains, tracker);
-    let cost = |part: &u64| settling + Steps::PartOfHistory(*part).count(updates) * step;
-    let steps = |part: &u64| cost(part) - settling;
-    let rarest = PARTS_OF_HISTORY[PARTS_OF_HISTORY.len() - 1];
-    let fits = PARTS_OF_HISTORY
-        .iter()
-        .find(|part| steps(part) <= (1.0 - SETTLING_SHARE) * share * training);
-    if cost(&rarest) > share * training && config.is_tracked() {
-        notices.push(Notice::TrackingCost { times: cost(&rarest) / training, share });
+impl Costs<'_> {
+    fn sweeps(&self, sweeps: usize) -> f64 {
+        self.sizes.tempered(tracked_chains(self.config), sweeps, self.tracker.beta_update)
     }
-    Steps::PartOfHistory(fits.copied().unwrap_or(rarest))
+
+    fn step(&self) -> f64 {
+        self.sizes.tracking_step(tracked_chains(self.config), &self.tracker)
+    }
+
+    fn evaluations(&self) -> f64 {
+        self.updates / self.config.evaluation.every as f64
+    }
+
+    /// Affordable equilibration sweeps: those that the tracker's steps leave of the allowed fraction of a block of updates between two
+    /// evaluations.
+    fn affordable_settling(&self, steps: Steps) -> usize {
+        let every = self.config.evaluation.every as f64;
+        let share = self.config.tempering.share * self.update * every;
+        let left = share - steps.count(self.updates) * self.step() / self.evaluations();
+        (left.max(0.0) / self.sweeps(1)) as usize
+    }
+
+    /// The most frequent steps within `tempering.share` of the cost of all updates; a notice if there are none.
+    fn automatic_steps(&self, notices: &mut Vec<Notice>) -> Steps {
+        let (share, training) = (self.config.tempering.share, self.update * self.updates);
+        let settling = self.sweeps(self.tracker.settling.sweeps) * self.evaluations();
+        let cost =
+            |part: &u64| settling + Steps::PartOfHistory(*part).count(self.updates) * self.step();
+        let steps = |part: &u64| cost(part) - settling;
+        let rarest = PARTS_OF_HISTORY[PARTS_OF_HISTORY.len() - 1];
+        let fits = PARTS_OF_HISTORY
+            .iter()
+            .find(|part| steps(part) <= (1.0 - SETTLING_SHARE) * share * training);
+        if cost(&rarest) > share * training && self.config.is_tracked() {
+            notices.push(Notice::TrackingCost { times: cost(&rarest) / training, share });
+        }
+        Steps::PartOfHistory(fits.copied().unwrap_or(rarest))
+    }
 }
 
 #[cfg(test)]
@@ -226,7 +207,8 @@ mod tests {
         let mut config = Config::parse(text, &[]).unwrap();
         let affordable = |config: &Config, update: f64, steps: Steps| {
             let tracker = TrackerOptions { sweeps: 2, ..config.tempering.tracker_options() };
-            affordable_settling(config, &sizes, &tracker, (steps, 3000), update)
+            Costs { config, sizes: &sizes, tracker, update, updates: 3000.0 }
+                .affordable_settling(steps)
         };
         let rare = Steps::Every(1000);
         let sweep = sizes.tempered(150, 1, BetaUpdate::Collapsed);

@@ -1,13 +1,11 @@
 //! Values of chains, model and likelihoods for recorders at an evaluation.
 
+use super::final_likelihood::{BY_CHANCE, SOME_ROWS};
 use super::{Audit, Trainer};
+use crate::engine::Layer;
 use crate::engine::random::{Purpose, Streams};
-use crate::engine::{BitMatrix, Draw, Layer};
 use crate::record::{Record, Run};
 use crate::tracking::{ChainTracker, LogLikelihood, MeanLogF, Model, TrackRecord};
-
-/// Rows of the reconstruction error.
-const RECONSTRUCTED: usize = 1000;
 
 impl Trainer {
     pub(super) fn record_chains(
@@ -16,8 +14,15 @@ impl Trainer {
         tracker: &ChainTracker,
         last: Option<&TrackRecord>,
     ) {
-        self.record_settling(record, tracker);
         let mut scalar = |tag, value| record.scalar(Run::Tracker, tag, value);
+        if let Some(settled) = tracker.settled() {
+            scalar("settled_log_z", settled.log_z);
+            scalar("settled_log_z_std_error", settled.std_error);
+            scalar("settling_sweeps", settled.sweeps as f64);
+            scalar("settling_drift_in_errors", settled.drift_in_errors);
+            scalar("settling_correlation", settled.correlation);
+            scalar("lag_in_errors", settled.innovation_in_errors);
+        }
         let trips = &tracker.chains.round_trips;
         scalar("window_round_trips", trips.per_chain());
         scalar("movement_per_round_trip", tracker.movement_per_round_trip());
@@ -41,17 +46,6 @@ impl Trainer {
             let ratios = ratios.map(|(c, log_r)| c / log_r.exp()).collect();
             record.histogram(Run::Tracker, "occupancy_ratio", ratios);
         }
-    }
-
-    fn record_settling(&self, record: &mut Record, tracker: &ChainTracker) {
-        let Some(settled) = tracker.settled() else { return };
-        let mut scalar = |tag, value| record.scalar(Run::Tracker, tag, value);
-        scalar("settled_log_z", settled.log_z);
-        scalar("settled_log_z_std_error", settled.std_error);
-        scalar("settling_sweeps", settled.sweeps as f64);
-        scalar("settling_drift_in_errors", settled.drift_in_errors);
-        scalar("settling_correlation", settled.correlation);
-        scalar("lag_in_errors", settled.innovation_in_errors);
     }
 
     pub(super) fn record_model(
@@ -78,17 +72,12 @@ impl Trainer {
 
     /// Mean squared error of v against A'(c + Wh), h drawn from v, over the first training rows evaluated.
     fn reconstruction_error(&self, model: &Model) -> f64 {
-        let rows = self.rows.train_evaluated.rows().min(RECONSTRUCTED);
+        let rows = self.rows.train_evaluated.rows().min(SOME_ROWS);
         let visible = self.rows.train_evaluated.select(0..rows);
         let engine = model.engine.as_ref();
-        let (m, j) = (engine.n_units(Layer::Visible), engine.n_units(Layer::Hidden));
-        let inputs = engine.inputs(Layer::Hidden, &visible);
-        let mut hidden = BitMatrix::zeros(rows, j);
+        let m = engine.n_units(Layer::Visible);
         let streams = Streams::new(self.config.seed, Purpose::SampleHidden, self.updates);
-        let beta = vec![1.0; rows];
-        let (n_units, inputs) = (j, inputs.as_slice());
-        Draw { n_units, inputs, beta: &beta, base: None, streams, first_row: 0 }
-            .bits(hidden.words_mut());
+        let hidden = engine.hidden_states(&visible, streams, 0);
         let inputs = engine.inputs(Layer::Visible, &hidden);
         let mut sum = 0.0;
         for row in 0..rows {
@@ -108,8 +97,8 @@ pub(super) fn record_likelihood(record: &mut Record, run: Run, value: LogLikelih
     record.scalar(run, "log_likelihood", value.value);
     record.scalar(run, "log_likelihood_std_error", value.std_error);
     record.scalar(run, "log_likelihood_data_std_error", value.data_std_error);
-    record.scalar(run, "log_likelihood_lower", value.value - 2.0 * value.std_error);
-    record.scalar(run, "log_likelihood_upper", value.value + 2.0 * value.std_error);
+    record.scalar(run, "log_likelihood_lower", value.value - BY_CHANCE * value.std_error);
+    record.scalar(run, "log_likelihood_upper", value.value + BY_CHANCE * value.std_error);
 }
 
 pub(super) fn record_audit(record: &mut Record, audit: &Audit) {
@@ -120,7 +109,7 @@ pub(super) fn record_audit(record: &mut Record, audit: &Audit) {
         scalar("ais_log_z", audit.estimate.value);
         scalar("ais_log_z_std_error", audit.estimate.std_error);
     }
-    let band = 2.0 * audit.difference_std_error;
+    let band = BY_CHANCE * audit.difference_std_error;
     scalar("audit_difference", audit.difference);
     scalar("audit_difference_lower", audit.difference - band);
     scalar("audit_difference_upper", audit.difference + band);

@@ -187,7 +187,12 @@ fn step(
     match done {
         StepRecord::Pretrained => {}
         StepRecord::TrackingStarted(rounds) => {
-            recorder.notice(&rounds_notice(&rounds), trainer.updates)?;
+            let (end, rounds) = (rounds.end, rounds.rounds.len());
+            let notice = match end {
+                RoundsEnd::Converged => Notice::InitialRounds { rounds },
+                RoundsEnd::Exhausted => Notice::RoundsNotConverged { rounds },
+            };
+            recorder.notice(&notice, trainer.updates)?;
             evaluation = trainer.evaluate(None)?;
         }
         StepRecord::Updated(record) => {
@@ -247,12 +252,4 @@ fn report(
         recorder.notice(&Notice::ErrorBarWidened, update)?;
     }
     Ok(())
-}
-
-fn rounds_notice(record: &RoundsRecord) -> Notice {
-    let rounds = record.rounds.len();
-    match record.end {
-        RoundsEnd::Converged => Notice::InitialRounds { rounds },
-        RoundsEnd::Exhausted => Notice::RoundsNotConverged { rounds },
-    }
 }

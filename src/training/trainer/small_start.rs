@@ -10,17 +10,18 @@ use crate::context::{interrupt, progress};
 use crate::engine::random::{Purpose, derived_seed};
 use crate::error::Result;
 use crate::model::{Parameters, exact};
-use crate::tracking::{Start, mean_log_f};
+use crate::tracking::{BOUND_ROWS, mean_log_f};
 use crate::training::Likelihoods;
 use crate::training::gradient::{Centering, Exact, NegativePhase, Now, gradient};
 use crate::training::update::{Adam, AdamConfig, UpdateRule};
 
 /// Number of hidden units: their 1024 states are enumerated.
 pub(super) const UNITS: usize = 10;
-/// Updates by Adam, their step size, which falls to zero, and the rows in a batch, as noise of the batches is all the noise that is left.
+/// Updates by Adam, and their step size, which falls to zero. The noise of the batches is all the noise that is left, so they are as large as
+/// the set of rows that stands for the data in bounds of log Z.
 const UPDATES: u64 = 1000;
 const ADAM_RATE: f64 = 0.1;
-const BATCH: usize = 2000;
+const BATCH: usize = BOUND_ROWS;
 
 impl Trainer {
     /// The initial model with its first hidden units trained, and the likelihoods by these units alone. `None` if it has no others.
@@ -57,8 +58,7 @@ impl Trainer {
         self.current = model(parameters, &self.device);
         self.average_from_here();
         let rows = self.rows.representatives(particles.max(1));
-        let (ladder, base) = (&self.plan.ladder, &self.base);
-        self.negative_phase.restart(Start { model: &self.current, ladder, base }, &rows);
+        self.negative_phase.restart(self.plan.start(&self.base, &self.current), &rows);
     }
 
     /// The parameters after all updates with the exact gradient.

@@ -165,8 +165,7 @@ impl Trainer {
             let parameters = state.parameters(AVERAGED, m, j)?;
             self.averaged = Some(Averaged::new(self.plan.window, parameters));
         }
-        let (ladder, base) = (&self.plan.ladder, &self.base);
-        let start = Start { model: &self.current, ladder, base };
+        let start = self.plan.start(&self.base, &self.current);
         if position.tracking {
             let tracked = &model(state.parameters(TRACKED, m, j)?);
             let start = Start { model: tracked, ..start };

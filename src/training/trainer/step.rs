@@ -147,6 +147,6 @@ impl Trainer {
 }
 
 /// Frobenius norm, summed in f64.
-pub(super) fn norm(weights: &[f32]) -> f64 {
+fn norm(weights: &[f32]) -> f64 {
     weights.iter().map(|&x| f64::from(x).powi(2)).sum::<f64>().sqrt()
 }

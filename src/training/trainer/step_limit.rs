@@ -75,9 +75,8 @@ impl Trainer {
         };
         let length = before.states.iter().enumerate().map(length).fold(0.0, f64::max);
         let training = &self.config.training;
-        let largest = (training.largest_step
-            * 0.5f64.powi(self.steps.ladders_lost.min(100) as i32))
-        .max(SHORTEST.min(training.largest_step));
+        let halved = training.largest_step * 0.5f64.powi(self.steps.ladders_lost as i32);
+        let largest = halved.max(SHORTEST.min(training.largest_step));
         let limit = largest * self.learning_rate() / training.learning_rate.initial;
         self.steps.measured += 1;
         self.steps.near = length > NEAR * limit;

@@ -14,9 +14,8 @@ use crate::context::progress;
 use crate::engine::random::{Purpose, derived_seed};
 use crate::error::Result;
 use crate::tempering::RoundsRecord;
-use crate::tracking::{KnownStates, Model, ModelTracker, Part, Start, TrackRecord};
+use crate::tracking::{KnownStates, Model, ModelTracker, Part, TrackRecord};
 use crate::training::averaging::Averaged;
-use crate::training::gradient::Carriers;
 
 impl Trainer {
     /// The tracker of the model that is evaluated; `None` before tracking starts. Up to date after every step of the tracker.
@@ -58,8 +57,7 @@ impl Trainer {
             return Ok(());
         }
         self.average_from_here();
-        let (ladder, base) = (&self.plan.ladder, &self.base);
-        self.negative_phase.start(Start { model: &self.current, ladder, base });
+        self.negative_phase.start(self.plan.start(&self.base, &self.current));
         Ok(())
     }
 
@@ -74,20 +72,15 @@ impl Trainer {
     pub(super) fn start_tracking(&mut self) -> RoundsRecord {
         let seed = self.config.seed;
         self.tracked_at = self.updates;
-        let (ladder, base, chains) = (&self.plan.ladder, &self.base, self.config.tempering.chains);
         let name = format!("initial rounds, {} at most", self.plan.tracker.initial_rounds.most);
         let (_task, _permit) = (progress::task(name), interrupt::permit());
-        let seed = match self.negative_phase.carriers() {
-            // Not those of the chains of the tempered gradient.
-            Carriers::Own(_) => derived_seed(seed, Purpose::Tracker, 0),
-            Carriers::None | Carriers::Tracker => seed,
-        };
-        let model = match &self.averaged {
-            Some(averaged) if self.updates > 0 => self.model_of(averaged),
-            _ => self.current.clone(),
-        };
-        let start = Start { model: &model, ladder, base };
-        let (mixture, options) = (self.mixture.clone(), self.plan.tracker);
+        // Not those of the chains of the tempered gradient.
+        let of_gradient = self.negative_phase.chains().is_some();
+        let seed = if of_gradient { derived_seed(seed, Purpose::Tracker, 0) } else { seed };
+        let model = if self.updates > 0 { self.evaluated_model() } else { self.current.clone() };
+        let start = self.plan.start(&self.base, &model);
+        let (chains, options) = (self.config.tempering.chains, self.plan.tracker);
+        let mixture = self.mixture.clone();
         let (tracker, rounds) = ModelTracker::start(start, mixture, chains, seed, options);
         self.tracker = Some(tracker);
         self.settle();
@@ -103,10 +96,7 @@ impl Trainer {
         if !(evaluation || self.plan.steps.due(self.updates, self.tracked_at)) {
             return None;
         }
-        let new = match &self.averaged {
-            Some(averaged) => self.model_of(averaged),
-            None => self.current.clone(),
-        };
+        let new = self.evaluated_model();
         self.tracked_at = self.updates;
         let (tracker, times) = (self.tracker.as_mut(), &mut self.times);
         let record = tracker.map(|tracker| timed(&mut times.tracking, || tracker.step(new)));
@@ -122,22 +112,17 @@ impl Trainer {
 
     /// Equilibration for an evaluation: of a copy if the tracker's chains are those of the gradient, which must not change.
     fn settle(&mut self) {
-        let carriers = self.negative_phase.carriers();
-        let one_tracker = matches!(carriers, Carriers::Tracker);
         let known = KnownStates {
             data: Some(&self.rows.train_evaluated),
             particles: self.negative_phase.particles(),
-            chains: match carriers {
-                Carriers::Own(chains) => Some(&chains.chains.visible),
-                Carriers::None | Carriers::Tracker => None,
-            },
+            chains: self.negative_phase.chains().map(|own| &own.chains.visible),
             seed: self.config.seed,
             update: self.updates,
         };
         let Some(tracker) = &mut self.tracker else { return };
         // Equilibration happens only before evaluations, before which a state is kept.
         let (_task, _permit) = (progress::task("equilibrating the chains"), interrupt::permit());
-        if one_tracker {
+        if self.negative_phase.is_of_tracker() {
             let mut view = tracker.clone();
             view.settle(known);
             tracker.found = view.found;
@@ -147,7 +132,11 @@ impl Trainer {
         }
     }
 
-    fn model_of(&self, averaged: &Averaged) -> Model {
-        model(averaged.parameters().clone(), &self.device)
+    /// The model that is evaluated: of the average, or the current one without averaging.
+    pub(super) fn evaluated_model(&self) -> Model {
+        match &self.averaged {
+            Some(averaged) => model(averaged.parameters().clone(), &self.device),
+            None => self.current.clone(),
+        }
     }
 }

@@ -17,35 +17,31 @@ const RELATIVE_CUTOFF: f64 = 1e-12;
 
 /// X#, row-major like X, shape [rows, columns]. Zero for a zero matrix; NaN throughout where X is not finite.
 pub fn sharp(x: &[f32], rows: usize, columns: usize) -> Vec<f32> {
-    let mut values = x.to_vec();
-    sharp_in_place(&mut values, rows, columns);
-    values
-}
-
-fn sharp_in_place(values: &mut [f32], rows: usize, columns: usize) {
-    if values.iter().any(|x| !x.is_finite()) {
-        return values.fill(f32::NAN);
+    if x.iter().any(|x| !x.is_finite()) {
+        return vec![f32::NAN; x.len()];
     }
     // Scaled to a largest entry of 1, so that squares neither overflow nor vanish. X# scales as X does.
-    let scale = f64::from(values.iter().fold(0.0f32, |max, x| max.max(x.abs())));
+    let scale = f64::from(x.iter().fold(0.0f32, |max, x| max.max(x.abs())));
     if scale == 0.0 {
-        return;
+        return x.to_vec();
     }
     // A, always m x n with m <= n; a row-major array is a column-major matrix of its transpose.
     let (m, n) = (rows.min(columns), rows.max(columns));
     let wide = rows <= columns;
     let a = Mat::from_fn(m, n, |i, j| {
-        f64::from(values[if wide { i * columns + j } else { j * columns + i }]) / scale
+        f64::from(x[if wide { i * columns + j } else { j * columns + i }]) / scale
     });
     let Some(polar) = nuclear_polar(a.as_ref()) else {
-        return values.fill(f32::NAN);
+        return vec![f32::NAN; x.len()];
     };
+    let mut values = x.to_vec();
     for i in 0..m {
         for j in 0..n {
             let place = if wide { i * columns + j } else { j * columns + i };
             values[place] = (scale * polar[(i, j)]) as f32;
         }
     }
+    values
 }
 
 /// |A|_nuc polar(A); `None` if the eigenvalue iteration does not converge.
