@@ -1,7 +1,6 @@
 //! `ztrack data`: descriptions of data sets, and downloads.
 
 use std::path::PathBuf;
-use std::process::ExitCode;
 
 use anyhow::{Context, Result};
 use clap::{Args, Subcommand};
@@ -88,12 +87,11 @@ struct Fetch {
 
 impl Data {
     /// Runs the subcommand.
-    pub fn run(self) -> Result<ExitCode> {
+    pub fn run(self) -> Result<()> {
         match self.command {
-            Command::Describe(command) => command.run()?,
-            Command::Fetch(command) => command.run()?,
+            Command::Describe(command) => command.run(),
+            Command::Fetch(command) => command.run(),
         }
-        Ok(ExitCode::SUCCESS)
     }
 }
 
@@ -174,8 +172,7 @@ fn fit(splits: Splits, data: &DataConfig, seed: u64) -> Result<Vec<Baseline>> {
         parts.push((part, bits(dataset)?));
     }
     let parts: Vec<_> = parts.iter().map(|(part, rows)| (*part, rows)).collect();
-    let mut teller = Teller::new(true);
-    teller.method("baselines", true);
+    let _teller = Teller::new(true, "baselines");
     let variables = data.variables(&splits.train, parts[0].1)?;
     for (part, rows) in parts.iter().skip(1) {
         variables.check(rows, part)?;
@@ -213,8 +210,7 @@ impl Fetch {
             true => Mirrors::Official,
             false => Mirrors::Custom(self.mirrors),
         };
-        let mut teller = Teller::new(true);
-        teller.method("download", true);
+        let teller = Teller::new(true, "download");
         let paths = download::fetch(&self.name, &folder, &mirrors, &self.sums, &mut |line| {
             teller.say(line)
         });

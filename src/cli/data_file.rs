@@ -1,7 +1,6 @@
 //! A configuration for a data set without one: `ztrack init my.csv`, and `ztrack train my.csv`.
 
 use std::path::{Path, PathBuf};
-use std::process::ExitCode;
 
 use anyhow::Result;
 use clap::Args;
@@ -33,7 +32,7 @@ pub struct Init {
 
 impl Init {
     /// Reads the data and writes the configuration; refuses to overwrite.
-    pub fn run(self) -> Result<ExitCode> {
+    pub fn run(self) -> Result<()> {
         let name = Path::new(&self.data).file_name().map(Path::new);
         let Some(name) = name else {
             return Err(mistake(&self.data, "is no data file; example: ztrack init my.csv".into()));
@@ -59,12 +58,11 @@ impl Init {
         let folder = find_folder(self.data_folder.as_deref());
         let text = suggestion(&self.data, &folder, &self.overrides, &self.overrides)?;
         if to_stdout {
-            print(&text)?;
-        } else {
-            write_bytes(&out, text.as_bytes())?;
-            tell(&format!("{} written; train with: ztrack train {0}", out.display()));
+            return print(&text);
         }
-        Ok(ExitCode::SUCCESS)
+        write_bytes(&out, text.as_bytes())?;
+        tell(&format!("{} written; train with: ztrack train {0}", out.display()));
+        Ok(())
     }
 }
 

@@ -12,7 +12,12 @@ const FAILURE: u8 = 1;
 /// Exit code of an invalid command line or configuration.
 const USAGE: u8 = 2;
 /// Exit code of a result in doubt, with `--strict`.
-pub const IN_DOUBT: u8 = 3;
+const IN_DOUBT: u8 = 3;
+
+/// Exit code of a command that has a result.
+pub fn strict_code(strict: bool, sound: bool) -> ExitCode {
+    if strict && !sound { ExitCode::from(IN_DOUBT) } else { ExitCode::SUCCESS }
+}
 
 /// An error and its causes, from the outermost context inwards.
 pub fn with_causes(error: &anyhow::Error) -> String {

@@ -81,7 +81,7 @@ impl LogZOptions {
             device: self.device.device()?,
             keep,
         };
-        let mut teller = Teller::new(self.verbose);
+        let mut teller = Teller::new(self.verbose, "start");
         let found = settings.run(parameters, start, &mut |step| teller.step(step))?;
         drop(teller);
         if !self.is_usual_work() && found.estimates.iter().all(|it| it.method == Method::Exact) {

@@ -162,6 +162,7 @@ fn run(arguments: Arguments, usual: Option<usize>, ranks: bool) -> Result<ExitCo
         output::print(&format!("{FIRST_STEPS}\n\nztrack --help tells more\n"))?;
         return Ok(ExitCode::SUCCESS);
     };
+    let done = |()| ExitCode::SUCCESS;
     let run = || match command {
         Command::Train(command) => command.run(),
         Command::Sweep(command) => command.run(),
@@ -169,16 +170,16 @@ fn run(arguments: Arguments, usual: Option<usize>, ranks: bool) -> Result<ExitCo
         Command::Evaluate(command) => command.run(),
         Command::Sample(command) => command.run(),
         Command::Impute(command) => command.run(),
-        Command::Transform(command) => command.run(),
-        Command::Report(command) => command.run(),
-        Command::Runs(command) => command.run(),
-        Command::Compare(command) => command.run(),
+        Command::Transform(command) => command.run().map(done),
+        Command::Report(command) => command.run().map(done),
+        Command::Runs(command) => command.run().map(done),
+        Command::Compare(command) => command.run().map(done),
         #[cfg(feature = "watch")]
-        Command::Watch(command) => command.run(),
-        Command::Data(command) => command.run(),
-        Command::Config(command) => command.run(),
-        Command::Init(command) => command.run(),
-        Command::Completions(command) => command.run(),
+        Command::Watch(command) => command.run().map(done),
+        Command::Data(command) => command.run().map(done),
+        Command::Config(command) => command.run().map(done),
+        Command::Init(command) => command.run().map(done),
+        Command::Completions(command) => command.run().map(done),
     };
     // On a thread of the pool, parallel work begins at once; from outside, every call would first have to wake a thread, which takes longer
     // than the work of a small model. MPI is called from the main thread alone.

@@ -1,7 +1,6 @@
 //! `ztrack runs`: the runs of a folder, one a line.
 
 use std::path::{Path, PathBuf};
-use std::process::ExitCode;
 
 use anyhow::{Context, Result};
 use clap::{Args, ValueEnum};
@@ -73,7 +72,7 @@ struct Line {
 
 impl Runs {
     /// Prints a table, newest first.
-    pub fn run(self) -> Result<ExitCode> {
+    pub fn run(self) -> Result<()> {
         let mut lines = Vec::new();
         for folder in folders(&self.folder)? {
             match read(&folder) {
@@ -90,13 +89,13 @@ impl Runs {
         };
         lines.sort_by(|a, b| rank(a).total_cmp(&rank(b)).then(a.name.cmp(&b.name)));
         if self.json {
-            print_json(&lines)?;
-        } else if lines.is_empty() {
-            tell(&format!("no runs in {}: ztrack train makes one", self.folder.display()));
-        } else {
-            print(&table(&lines))?;
+            return print_json(&lines);
         }
-        Ok(ExitCode::SUCCESS)
+        if lines.is_empty() {
+            tell(&format!("no runs in {}: ztrack train makes one", self.folder.display()));
+            return Ok(());
+        }
+        print(&table(&lines))
     }
 }
 

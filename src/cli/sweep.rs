@@ -6,13 +6,12 @@ use std::process::ExitCode;
 use anyhow::{Result, bail, ensure};
 use clap::Args;
 
-use super::output::{print, tell};
+use super::output::{LiveLines, print, tell};
 use super::recipe::Recipe;
 use super::report::read;
 use super::run_folder::{REPORT, RunFolder};
 use super::signals::INTERRUPTED;
 use super::sweep_axis::{Axis, MOST_RUNS, axis};
-use super::sweep_processes::Shown;
 use super::sweep_table::table;
 use crate::checkpoint::write_bytes;
 use crate::config::Config;
@@ -123,8 +122,8 @@ impl Sweep {
             }
         }
         let (all, done) = (points.len(), points.len() - left.len());
-        Shown::new(self.quiet)
-            .say(&format!("{all} runs in {}, {done} of them done", out.display()));
+        let first = format!("{all} runs in {}, {done} of them done", out.display());
+        self.say(&mut LiveLines::new(), &first);
         let Some((failed, mut stopped)) = self.train(left, &points)? else {
             tell("interrupted; the same command continues");
             return Ok(None);
