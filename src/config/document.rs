@@ -81,23 +81,23 @@ impl Places {
     }
 
     /// The place of a key and the key, as in `my.toml:7: model.hidden`.
-    fn of(&self, key: &str) -> String {
-        let mut name = key;
-        loop {
-            match self.places.get(name) {
-                Some(Place::Setting(setting)) if name == key => return format!("--set {setting}"),
-                Some(Place::Setting(setting)) => return format!("--set {setting}: {key}"),
-                Some(Place::Line(line)) if self.name.is_empty() => {
-                    return format!("line {line}: {key}");
-                }
-                Some(Place::Line(line)) => return format!("{}:{line}: {key}", self.name),
-                None => {}
-            }
-            match name.rsplit_once('.') {
-                Some((section, _)) => name = section,
-                None if self.name.is_empty() => return key.into(),
-                None => return format!("{}: {key}", self.name),
-            }
+    fn of<'k>(&self, key: &'k str) -> String {
+        let above = |name: &&'k str| name.rsplit_once('.').map(|(section, _)| section);
+        let mut names = std::iter::successors(Some(key), above);
+        match names.find_map(|name| Some((name, self.places.get(name)?))) {
+            Some((name, Place::Setting(setting))) if name == key => format!("--set {setting}"),
+            Some((_, Place::Setting(setting))) => format!("--set {setting}: {key}"),
+            Some((_, Place::Line(line))) => format!("{}: {key}", self.line(*line)),
+            None if self.name.is_empty() => key.into(),
+            None => format!("{}: {key}", self.name),
+        }
+    }
+
+    /// A line of the text, counted from 1.
+    fn line(&self, number: usize) -> String {
+        match self.name.as_str() {
+            "" => format!("line {number}"),
+            name => format!("{name}:{number}"),
         }
     }
 
@@ -116,10 +116,6 @@ impl Places {
         };
         let source = text.lines().nth(line).unwrap_or_default().trim();
         let source: String = source.chars().take(SHOWN).collect();
-        let place = match self.name.as_str() {
-            "" => format!("line {}", line + 1),
-            name => format!("{name}:{}", line + 1),
-        };
         let word = source.split_once('=').map_or("", |(_, value)| value.trim());
         let bare = word.starts_with(|c: char| c.is_ascii_alphabetic());
         let message = match error.message() {
@@ -129,7 +125,7 @@ impl Places {
         };
         Error::Config {
             field: String::new(),
-            place: Some(place),
+            place: Some(self.line(line + 1)),
             problem: format!("`{source}` is no TOML: {message}"),
         }
     }
@@ -151,7 +147,7 @@ impl Places {
     pub(super) fn insert(&self, table: &mut Table, key: &str, value: Value) -> Result<()> {
         let known = keys::find(key);
         if known.is_none() {
-            return Err(self.error(key, format!("there is no such key{}", keys::suggestion(key))));
+            return Err(self.error(key, keys::unknown(key)));
         }
         let (sections, last) = key.rsplit_once('.').unwrap_or(("", key));
         let mut section = table;

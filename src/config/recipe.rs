@@ -5,7 +5,7 @@
 
 use toml::{Table, Value};
 
-use super::short_forms::{get, get_mut};
+use super::short_forms::{get, get_mut, one};
 use super::table;
 use crate::keys::{Key, LeftOut, Takes};
 
@@ -92,9 +92,8 @@ pub fn complete(config: &mut Table) {
         let hidden = get(config, "model.hidden").and_then(Value::as_integer);
         let rate = recipe.rate(rule, hidden.unwrap_or(i64::MAX));
         fill(config, "training.learning_rate.initial", Value::Float(rate));
-        let mut falling = Table::new();
-        falling.insert("kind".into(), Value::String("linear-to-zero".into()));
-        fill(config, "training.learning_rate.schedule", Value::Table(falling));
+        let falling = one("kind", Value::String("linear-to-zero".into()));
+        fill(config, "training.learning_rate.schedule", falling);
     }
     fill_defaults(config);
     let Some(Value::Table(training)) = config.get_mut("training") else { return };

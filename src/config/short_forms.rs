@@ -34,10 +34,9 @@ impl Key {
                     Some(one(tag, value.clone()))
                 } else if self.name == "data.source" && word.contains(['.', '/', '\\']) {
                     // The path of a file, and not the name of a data set.
-                    let mut files = Table::new();
-                    files.insert("name".into(), Value::String("files".into()));
-                    files.insert("train".into(), value.clone());
-                    Some(Value::Table(files))
+                    let files = Value::String("files".into());
+                    let keys = [("name".into(), files), ("train".into(), value.clone())];
+                    Some(Value::Table(Table::from_iter(keys)))
                 } else {
                     None
                 }
@@ -55,10 +54,9 @@ impl Key {
     }
 }
 
-fn one(key: &str, value: Value) -> Value {
-    let mut table = Table::new();
-    table.insert(key.into(), value);
-    Value::Table(table)
+/// A section with one key.
+pub fn one(key: &str, value: Value) -> Value {
+    Value::Table(Table::from_iter([(key.into(), value)]))
 }
 
 /// Makes all short forms of a configuration into what they stand for. What cannot be understood stays as it is, to be reported

@@ -32,8 +32,7 @@ pub fn section(table: &Table, prefix: &str, places: &Places) -> Result<()> {
         let mut named = below(prefix).filter(|key| key.last() == last).peekable();
         if named.peek().is_none() {
             let name = if prefix.is_empty() { last.clone() } else { format!("{prefix}.{last}") };
-            let suggestion = table::suggestion(&name);
-            return Err(places.error(&name, format!("there is no such key{suggestion}")));
+            return Err(places.error(&name, table::unknown(&name)));
         }
         match named.find(|key| is_of(key, table)) {
             Some(key) => check(key, value, places)?,
