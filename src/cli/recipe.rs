@@ -6,7 +6,8 @@ use anyhow::{Context, Result};
 
 use super::data_file::suggest;
 use super::failure::mistake;
-use crate::config::{Config, Places, SHIPPED, shipped};
+use super::run_folder::RunFolder;
+use crate::config::{Config, Places, SHIPPED, Shipped, shipped};
 use crate::data::is_there;
 use crate::nearest::{meant, nearest};
 
@@ -16,7 +17,7 @@ const MOST_FILES: usize = 1000;
 /// Meaning of the argument of `ztrack train`.
 pub enum Recipe {
     /// A built-in configuration.
-    Shipped { name: &'static str, text: &'static str },
+    Shipped(&'static Shipped),
     /// A configuration file.
     File(PathBuf),
     /// A data file, or a data set by its name.
@@ -31,27 +32,24 @@ impl Recipe {
     pub fn find(word: &Path, data_folder: &Path) -> Result<Self> {
         let name = word.to_string_lossy();
         if let Some(shipped) = shipped(&name).filter(|_| !word.is_file()) {
-            return Ok(Self::Shipped { name: shipped.name, text: shipped.text });
+            return Ok(Self::Shipped(shipped));
         }
         if word.extension().is_some_and(|extension| extension == "toml") {
+            if word.exists() {
+                return Ok(Self::File(word.into()));
+            }
             let known = word.file_stem().and_then(|stem| shipped(&stem.to_string_lossy()));
-            if let Some(known) = known.filter(|_| !word.exists()) {
-                return Err(mistake(
-                    &name,
-                    format!("is not there; the one that is built in: ztrack train {}", known.name),
-                ));
-            }
-            if !word.exists() {
-                let files = files_beside(word);
-                let remedy = match nearest(&name, files.iter().map(String::as_str)) {
-                    Some(meant) => format!("did you mean {meant}?"),
-                    None => "`ztrack config list` lists what is built in".into(),
-                };
-                return Err(mistake(&name, format!("is not there; {remedy}")));
-            }
-            return Ok(Self::File(word.into()));
+            let files = files_beside(word);
+            let remedy = match (known, nearest(&name, files.iter().map(String::as_str))) {
+                (Some(known), _) => {
+                    format!("the one that is built in: ztrack train {}", known.name)
+                }
+                (None, Some(meant)) => format!("did you mean {meant}?"),
+                (None, None) => "`ztrack config list` lists what is built in".into(),
+            };
+            return Err(mistake(&name, format!("is not there; {remedy}")));
         }
-        if word.join("config.toml").is_file() {
+        if RunFolder::is_at(word) {
             return Err(mistake(
                 &name,
                 format!("is a run folder; resume it with: ztrack train --out {name} --resume"),
@@ -74,7 +72,7 @@ impl Recipe {
     /// Name of the run folder below `runs`.
     pub fn run_name(&self) -> Result<PathBuf> {
         match self {
-            Self::Shipped { name, .. } => Ok(name.into()),
+            Self::Shipped(shipped) => Ok(shipped.name.into()),
             Self::File(path) => file_stem(path),
             Self::Data(name) => file_stem(Path::new(name)),
         }
@@ -83,7 +81,7 @@ impl Recipe {
     /// The configuration with overrides, and the origin of its keys.
     pub fn config(&self, overrides: &[String], data_folder: &Path) -> Result<(Config, Places)> {
         match self {
-            Self::Shipped { name, text } => {
+            Self::Shipped(Shipped { name, text, .. }) => {
                 Ok(Config::parse_named(text, &format!("built-in {name}"), overrides)?)
             }
             Self::File(path) => Ok(Config::load_with_places(path, overrides)?),

@@ -8,6 +8,7 @@ use serde::Serialize;
 
 use super::output::{print, print_json, tell};
 use super::report::read;
+use super::run_folder::RunFolder;
 use crate::report::RunFiles;
 
 /// List runs: state, updates, best model, age, doubt
@@ -101,7 +102,7 @@ impl Runs {
 
 /// The run folders in a folder, by name, or itself where it is one.
 pub fn folders(folder: &Path) -> Result<Vec<PathBuf>> {
-    if folder.join("config.toml").is_file() {
+    if RunFolder::is_at(folder) {
         return Ok(vec![folder.to_path_buf()]);
     }
     let entries = std::fs::read_dir(folder).with_context(|| {
@@ -109,7 +110,7 @@ pub fn folders(folder: &Path) -> Result<Vec<PathBuf>> {
     })?;
     let mut folders: Vec<PathBuf> = entries
         .filter_map(|entry| Some(entry.ok()?.path()))
-        .filter(|path| path.join("config.toml").is_file())
+        .filter(|path| RunFolder::is_at(path))
         .collect();
     folders.sort();
     Ok(folders)

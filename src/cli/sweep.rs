@@ -111,9 +111,9 @@ impl Sweep {
         for point in &points {
             let settings = [&self.overrides[..], &point.settings].concat();
             let (config, _) = recipe.config(&settings, &folder)?;
-            let saved = RunFolder::config_path(&point.folder);
             ensure!(
-                !saved.is_file() || Config::load(&saved, &[])? == config,
+                !RunFolder::is_at(&point.folder)
+                    || Config::load(&RunFolder::config_path(&point.folder), &[])? == config,
                 "{} was made with other settings: choose another --out, or delete it",
                 point.folder.display()
             );
@@ -128,7 +128,7 @@ impl Sweep {
             tell("interrupted; the same command continues");
             return Ok(None);
         };
-        let ended = points.into_iter().filter(|it| RunFolder::config_path(&it.folder).is_file());
+        let ended = points.into_iter().filter(|it| RunFolder::is_at(&it.folder));
         let runs = ended.map(|Point { settings, folder }| {
             Ok(Trained { settings, run: read(&folder)?, stopped: stopped.remove(&folder) })
         });

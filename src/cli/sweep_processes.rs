@@ -149,7 +149,7 @@ impl Sweep {
         if let Some(folder) = &self.data_folder {
             command.arg("--data-folder").arg(folder);
         }
-        if RunFolder::config_path(&point.folder).is_file() {
+        if RunFolder::is_at(&point.folder) {
             command.arg("--resume");
         }
         #[cfg(unix)]
