@@ -57,25 +57,17 @@ pub struct Data {
     variables: Variables,
 }
 
-/// Data settings of a configuration.
-pub struct Configured {
-    pub data: DataConfig,
-    pub seed: u64,
-}
-
-impl Configured {
-    /// Those of a run folder or a configuration file, with overrides of keys; `None` if the name is neither.
-    pub fn find(name: &str, overrides: &[String]) -> Result<Option<Self>> {
-        let path = Path::new(name);
-        let saved = RunFolder::config_path(path);
-        let path = match path.extension() {
-            _ if saved.is_file() => &saved,
-            Some(extension) if extension == "toml" => path,
-            _ => return Ok(None),
-        };
-        let Config { data, seed, .. } = Config::load(path, overrides)?;
-        Ok(Some(Self { data, seed }))
-    }
+/// Settings of data and seed of a run folder or a configuration file, with overrides of keys; `None` if the name is neither.
+pub fn configured(name: &str, overrides: &[String]) -> Result<Option<(DataConfig, u64)>> {
+    let path = Path::new(name);
+    let saved = RunFolder::config_path(path);
+    let path = match path.extension() {
+        _ if saved.is_file() => &saved,
+        Some(extension) if extension == "toml" => path,
+        _ => return Ok(None),
+    };
+    let Config { data, seed, .. } = Config::load(path, overrides)?;
+    Ok(Some((data, seed)))
 }
 
 impl DataOptions {
@@ -84,9 +76,8 @@ impl DataOptions {
     /// whether cells of a table may be missing.
     pub fn load(&self, name: &str, model: &Model, seed: u64, missing: bool) -> Result<Data> {
         let columns = model.file.parameters.n_visible;
-        let configured = Configured::find(name, &[])?;
-        let seed = configured.as_ref().map_or(seed, |configured| configured.seed);
-        let configured = configured.map(|configured| configured.data);
+        let (configured, own_seed) = configured(name, &[])?.unzip();
+        let seed = own_seed.unwrap_or(seed);
         let own_folder = configured.as_ref().and_then(|data| data.folder.as_deref());
         let folder = find_folder(self.data_folder.as_deref().or(own_folder));
         let (source, mut options) = match &configured {
@@ -126,7 +117,7 @@ impl DataOptions {
         missing: bool,
     ) -> Result<Option<(PathBuf, FileOptions)>> {
         let whole = self.validation_fraction.or(self.test_fraction).is_some_and(|part| part > 0.0);
-        if whole || Configured::find(name, &[])?.is_some() {
+        if whole || configured(name, &[])?.is_some() {
             return Ok(None);
         }
         let (reading, _) = self.reading(model, None);
@@ -166,8 +157,8 @@ impl DataOptions {
         if files.columns.is_some() || files.label.is_some() {
             return Ok(source);
         }
-        let run = model.run.as_deref().map(|run| Configured::find(&run.to_string_lossy(), &[]));
-        let run = match run.transpose()?.flatten().map(|run| run.data.source) {
+        let run = model.run.as_deref().map(|run| configured(&run.to_string_lossy(), &[]));
+        let run = match run.transpose()?.flatten().map(|(data, _)| data.source) {
             Some(Source::Files(run)) => run,
             _ => Files::default(),
         };

@@ -42,8 +42,8 @@ pub fn of_command(error: &anyhow::Error) -> u8 {
 }
 
 /// The typed command line is invalid.
-pub fn mistake(typed: &str, problem: String) -> anyhow::Error {
-    crate::Error::Config { field: String::new(), place: Some(typed.into()), problem }.into()
+pub fn mistake(typed: &str, problem: impl Into<String>) -> anyhow::Error {
+    crate::Error::config_at(typed, problem).into()
 }
 
 /// A command line that cannot be parsed, or one for help or the version.

@@ -116,7 +116,7 @@ enum Command {
 /// Runs the command line of this process.
 pub fn main() -> ExitCode {
     match Arguments::try_parse() {
-        Ok(arguments) => match ranks::Job::begin(arguments.work()) {
+        Ok(arguments) => match ranks::Job::begin(arguments.is_shared()) {
             Ok(job) => {
                 let result = run(arguments, job.threads(), job.is_shared());
                 job.end(result)
@@ -128,12 +128,9 @@ pub fn main() -> ExitCode {
 }
 
 impl Arguments {
-    /// Commands that several processes may run together.
-    fn work(&self) -> ranks::Work {
-        match self.command {
-            Some(Command::Train(_) | Command::Estimate(_)) => ranks::Work::Shared,
-            _ => ranks::Work::OfOne,
-        }
+    /// Whether several processes may run the command together.
+    fn is_shared(&self) -> bool {
+        matches!(self.command, Some(Command::Train(_) | Command::Estimate(_)))
     }
 }
 

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 
-use super::data_file::suggest;
+use super::data_file::suggestion;
 use super::failure::mistake;
 use super::run_folder::RunFolder;
 use crate::config::{Config, Places, SHIPPED, Shipped, shipped};
@@ -86,7 +86,7 @@ impl Recipe {
             }
             Self::File(path) => Ok(Config::load_with_places(path, overrides)?),
             Self::Data(name) => {
-                let text = suggest(name, data_folder, overrides)?;
+                let text = suggestion(name, data_folder, overrides, &[])?;
                 Ok(Config::parse_named(&text, &format!("suggested for {name}"), overrides)?)
             }
         }

@@ -123,11 +123,7 @@ impl Places {
             deep if deep.contains("recurs") => "it is nested too deep".into(),
             message => message.replace('\n', ", "),
         };
-        Error::Config {
-            field: String::new(),
-            place: Some(self.line(line + 1)),
-            problem: format!("`{source}` is no TOML: {message}"),
-        }
+        Error::config_at(self.line(line + 1), format!("`{source}` is no TOML: {message}"))
     }
 
     /// Applies one `key=value` override; a value that is not TOML is taken as a string.
@@ -184,13 +180,7 @@ const LONGEST_SETTING: usize = 1 << 16;
 
 /// Key and value of a setting.
 pub(crate) fn key_and_value(setting: &str) -> Result<(&str, Value)> {
-    let problem = |problem: &str| {
-        Err(Error::Config {
-            field: String::new(),
-            place: Some(format!("--set {setting}")),
-            problem: problem.into(),
-        })
-    };
+    let problem = |problem: &str| Err(Error::config_at(format!("--set {setting}"), problem));
     let Some((key, value)) = setting.split_once('=') else {
         return problem("is not of the form key=value, as in --set training.epochs=5");
     };

@@ -12,8 +12,8 @@ impl Key {
             (Takes::Section(Short::Value(part)), Value::Integer(_) | Value::Float(_)) => {
                 Some((part, value.clone()))
             }
-            (Takes::Section(Short::Off(part, off)), Value::Boolean(false)) => {
-                Some((part, Value::Integer(*off)))
+            (Takes::Section(Short::Off(part)), Value::Boolean(false)) => {
+                Some((part, Value::Integer(0)))
             }
             _ => None,
         }
@@ -26,7 +26,7 @@ impl Key {
             return Some(one(part, value));
         }
         match (short, value) {
-            (Short::Off(..) | Short::Optional, Value::Boolean(true)) => {
+            (Short::Off(_) | Short::Optional, Value::Boolean(true)) => {
                 Some(Value::Table(Table::new()))
             }
             (Short::Choice { tag, words, .. }, Value::String(word)) => {
