@@ -112,7 +112,8 @@ fn replace(
     Ok(())
 }
 
-fn parent(path: &Path) -> PathBuf {
+/// The folder of a file.
+pub(crate) fn parent(path: &Path) -> PathBuf {
     match path.parent() {
         Some(folder) if !folder.as_os_str().is_empty() => folder.to_path_buf(),
         _ => PathBuf::from("."),

@@ -19,7 +19,6 @@ mod failure;
 mod impute;
 mod log_z;
 mod machine;
-mod method;
 mod model_options;
 mod other_rank;
 mod output;
@@ -150,16 +149,15 @@ fn run(arguments: Arguments, usual: Option<usize>, ranks: bool) -> Result<ExitCo
         .num_threads(threads.unwrap_or(0))
         .build_global()
         .context("cannot start threads; a smaller number of them: --threads N")?;
+    let done = |()| ExitCode::SUCCESS;
     if arguments.version {
         let short = concat!("ztrack ", env!("CARGO_PKG_VERSION"), "\n");
-        output::print(&if arguments.verbose { machine::about() } else { short.into() })?;
-        return Ok(ExitCode::SUCCESS);
+        let text = if arguments.verbose { machine::about() } else { short.into() };
+        return output::print(&text).map(done);
     }
     let Some(command) = arguments.command else {
-        output::print(&format!("{FIRST_STEPS}\n\nztrack --help tells more\n"))?;
-        return Ok(ExitCode::SUCCESS);
+        return output::print(&format!("{FIRST_STEPS}\n\nztrack --help tells more\n")).map(done);
     };
-    let done = |()| ExitCode::SUCCESS;
     let run = || match command {
         Command::Train(command) => command.run(),
         Command::Sweep(command) => command.run(),

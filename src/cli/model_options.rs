@@ -7,7 +7,7 @@ use clap::Args;
 
 use super::output::tell;
 use super::run_folder::RunFolder;
-use crate::checkpoint::{Layout, ModelFile};
+use crate::checkpoint::{Layout, ModelFile, parent};
 use crate::report::RunFiles;
 
 /// Which model
@@ -39,8 +39,7 @@ impl ModelOptions {
             let update = update.map_or(String::new(), |update| format!(" of update {update}"));
             tell(&format!("model {}{update}", path.display()));
         }
-        let parent = path.parent().filter(|folder| *folder != Path::new(""));
-        let folder = parent.map_or_else(|| ".".into(), Path::to_path_buf);
+        let folder = parent(&path);
         let run = [folder.clone(), folder.join("..")];
         // A checkpoint is one folder deeper.
         let deep = usize::from(folder.file_name().is_some_and(|name| name == "checkpoints"));

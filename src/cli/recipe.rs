@@ -8,7 +8,7 @@ use super::data_file::suggestion;
 use super::failure::mistake;
 use super::run_folder::RunFolder;
 use crate::config::{Config, Places, SHIPPED, Shipped, shipped};
-use crate::data::is_there;
+use crate::data::{find_folder, is_there};
 use crate::nearest::{meant, nearest};
 
 /// Files of a folder that are compared with a misspelt name.
@@ -20,8 +20,8 @@ pub enum Recipe {
     Shipped(&'static Shipped),
     /// A configuration file.
     File(PathBuf),
-    /// A data file, or a data set by its name.
-    Data(String),
+    /// A data file, or a data set by its name, and the data folder.
+    Data { name: String, folder: PathBuf },
 }
 
 impl Recipe {
@@ -29,7 +29,7 @@ impl Recipe {
     ///
     /// # Errors
     /// An argument without a meaning; the message lists the possible ones.
-    pub fn find(word: &Path, data_folder: &Path) -> Result<Self> {
+    pub fn find(word: &Path, data_folder: Option<&Path>) -> Result<Self> {
         let name = word.to_string_lossy();
         if let Some(shipped) = shipped(&name).filter(|_| !word.is_file()) {
             return Ok(Self::Shipped(shipped));
@@ -55,8 +55,9 @@ impl Recipe {
                 format!("is a run folder; resume it with: ztrack train --out {name} --resume"),
             ));
         }
-        if name == "binarized-mnist" || is_there(word) || is_there(&data_folder.join(word)) {
-            return Ok(Self::Data(name.into()));
+        let folder = find_folder(data_folder);
+        if name == "binarized-mnist" || is_there(word) || is_there(&folder.join(word)) {
+            return Ok(Self::Data { name: name.into(), folder });
         }
         let names: Vec<_> = SHIPPED.iter().map(|shipped| shipped.name).collect();
         let mut files = files_beside(word);
@@ -74,19 +75,19 @@ impl Recipe {
         match self {
             Self::Shipped(shipped) => Ok(shipped.name.into()),
             Self::File(path) => file_stem(path),
-            Self::Data(name) => file_stem(Path::new(name)),
+            Self::Data { name, .. } => file_stem(Path::new(name)),
         }
     }
 
     /// The configuration with overrides, and the origin of its keys.
-    pub fn config(&self, overrides: &[String], data_folder: &Path) -> Result<(Config, Places)> {
+    pub fn config(&self, overrides: &[String]) -> Result<(Config, Places)> {
         match self {
             Self::Shipped(Shipped { name, text, .. }) => {
                 Ok(Config::parse_named(text, &format!("built-in {name}"), overrides)?)
             }
             Self::File(path) => Ok(Config::load_with_places(path, overrides)?),
-            Self::Data(name) => {
-                let text = suggestion(name, data_folder, overrides, &[])?;
+            Self::Data { name, folder } => {
+                let text = suggestion(name, folder, overrides, &[])?;
                 Ok(Config::parse_named(&text, &format!("suggested for {name}"), overrides)?)
             }
         }

@@ -15,7 +15,7 @@ use super::model_options::{Model, ModelOptions};
 use super::output::{may_write, tell};
 use super::state_files::{csv, fasta, npy, sheet};
 use super::teller::Teller;
-use crate::checkpoint::write_bytes;
+use crate::checkpoint::{parent, write_bytes};
 use crate::data::{Categories, ImageShape, Neighbour, nearest_rows};
 use crate::engine::BitMatrix;
 use crate::error::Error;
@@ -130,9 +130,8 @@ impl Sample {
         let mut settings = automatic_settings(chains, temperatures, burn_in, budget, seed)?;
         settings.device = self.device.device()?;
         // An unwritable path is reported before the computation.
-        if let Some(folder) = self.out.parent().filter(|folder| !folder.as_os_str().is_empty()) {
-            std::fs::create_dir_all(folder).map_err(Error::io("create folder", folder))?;
-        }
+        let folder = parent(&self.out);
+        std::fs::create_dir_all(&folder).map_err(Error::io("create folder", &folder))?;
         let mut teller = Teller::new(self.verbose, "sample");
         let amount = (self.count, self.sweeps);
         let mut told = |line: &str| teller.line(line);

@@ -15,7 +15,6 @@ use super::sweep_axis::{Axis, MOST_RUNS, axis};
 use super::sweep_table::table;
 use crate::checkpoint::write_bytes;
 use crate::config::Config;
-use crate::data::find_folder;
 use crate::report::{self, RunFiles};
 
 /// Train with every combination of some settings, and compare the results
@@ -94,8 +93,8 @@ impl Sweep {
         if let Some(out) = &self.out {
             return Ok(out.clone());
         }
-        let folder = find_folder(self.data_folder.as_deref());
-        let mut name = Recipe::find(&self.what, &folder)?.run_name()?.into_os_string();
+        let recipe = Recipe::find(&self.what, self.data_folder.as_deref())?;
+        let mut name = recipe.run_name()?.into_os_string();
         name.push("-sweep");
         Ok(Path::new("runs").join(name))
     }
@@ -104,13 +103,12 @@ impl Sweep {
     pub(super) fn trained(&self, out: &Path) -> Result<Option<(Vec<Trained>, usize)>> {
         ensure!(self.jobs > 0, "--jobs: at least 1 is needed");
         let points = self.points(out)?;
-        let folder = find_folder(self.data_folder.as_deref());
-        let recipe = Recipe::find(&self.what, &folder)?;
+        let recipe = Recipe::find(&self.what, self.data_folder.as_deref())?;
         let mut left = Vec::new();
         // All mistakes are found before the first run.
         for point in &points {
             let settings = [&self.overrides[..], &point.settings].concat();
-            let (config, _) = recipe.config(&settings, &folder)?;
+            let (config, _) = recipe.config(&settings)?;
             ensure!(
                 !RunFolder::is_at(&point.folder)
                     || Config::load(&RunFolder::config_path(&point.folder), &[])? == config,

@@ -27,7 +27,6 @@ use crate::Error;
 use crate::collective::{self, Collective, Solo, gather_one};
 use crate::config::{Config, Places};
 use crate::context::interrupt;
-use crate::data::find_folder;
 use crate::record::{ProgressBar, Tee};
 use crate::report::summary::Summary;
 use crate::training::{Changes, StopReason, Trainer, run};
@@ -89,7 +88,8 @@ impl Train {
         if ranks.rank() > 0 {
             return self.take_part(ranks.as_ref());
         }
-        let recipe = self.recipe()?;
+        let find = |what: &PathBuf| Recipe::find(what, self.data_folder.as_deref());
+        let recipe = self.what.as_ref().map(find).transpose()?;
         let out = self.out_folder(recipe.as_ref())?;
         if self.force && !self.resume {
             let remedy = format!("delete {} first, or choose another --out", out.display());
@@ -302,12 +302,6 @@ impl Train {
         RunLock::take(out)
     }
 
-    /// The meaning of the argument, if there is one.
-    fn recipe(&self) -> Result<Option<Recipe>> {
-        let folder = find_folder(self.data_folder.as_deref());
-        self.what.as_ref().map(|what| Recipe::find(what, &folder)).transpose()
-    }
-
     fn out_folder(&self, recipe: Option<&Recipe>) -> Result<PathBuf> {
         match (&self.out, recipe) {
             (Some(out), _) => Ok(out.clone()),
@@ -317,18 +311,17 @@ impl Train {
     }
 
     fn config(&self, recipe: Option<&Recipe>, out: &Path) -> Result<(Config, Places)> {
-        let folder = find_folder(self.data_folder.as_deref());
         let saved = RunFolder::config_path(out);
         if !self.resume {
             let Some(recipe) = recipe else {
                 let remedy = format!("or --resume to continue {}", out.display());
                 return Err(nothing_to_train(&remedy));
             };
-            return recipe.config(&self.overrides, &folder);
+            return recipe.config(&self.overrides);
         }
         let (config, places) = Config::load_with_places(&saved, &self.overrides)?;
         if let Some(recipe) = recipe {
-            let (given, _) = recipe.config(&self.overrides, &folder)?;
+            let (given, _) = recipe.config(&self.overrides)?;
             if given != config {
                 bail!(
                     "{} differs from the configuration the run was started with, {}; leave it out, or change single keys with --set",

@@ -57,13 +57,6 @@ impl Places {
         out
     }
 
-    /// Notes that `--set` gave a key, with all below it.
-    pub(super) fn set(&mut self, key: &str, setting: &str) {
-        let below = format!("{key}.");
-        self.places.retain(|name, _| !name.starts_with(&below));
-        self.places.insert(key.into(), Place::Setting(setting.into()));
-    }
-
     /// An error of a key, with its place where it is known.
     pub(super) fn error(&self, key: &str, problem: impl Into<String>) -> Error {
         self.locate(Error::config(key, problem))
@@ -132,7 +125,10 @@ impl Places {
     /// What is not of that form, and a key below one that has no keys.
     pub(super) fn apply(&mut self, table: &mut Table, setting: &str) -> Result<()> {
         let (key, value) = key_and_value(setting)?;
-        self.set(key, setting);
+        // It gives all keys below this one too.
+        let below = format!("{key}.");
+        self.places.retain(|name, _| !name.starts_with(&below));
+        self.places.insert(key.into(), Place::Setting(setting.into()));
         self.insert(table, key, value)
     }
 
