@@ -38,7 +38,6 @@ pub fn resume(
 ) -> Result<(Trainer, Recorders)> {
     let cannot = || format!("cannot resume {}", folder.path().display());
     let about = about(config, &splits)?;
-    let known = |trainer: &Trainer| trainer.identity().forced().len();
     if folder.newest_state()?.is_none()
         && let Some(trial) = chosen(folder.path())?
     {
@@ -67,7 +66,7 @@ pub fn resume(
         check_records(&mut trainer, folder, update, changes).with_context(cannot)?;
     }
     let forced = trainer.identity().forced();
-    forced[before.min(known(&trainer))..]
+    forced[before.min(forced.len())..]
         .iter()
         .for_each(|notice| tell(&format!("warning: forced: {notice}")));
     write_bytes(RunFolder::config_path(folder.path()), config.to_toml()?.as_bytes())?;

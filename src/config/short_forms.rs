@@ -100,17 +100,7 @@ fn choose(key: &Key, section: &mut Table) {
     section.insert((*tag).into(), Value::String(chosen.into()));
 }
 
-/// The value of a dotted key.
-pub fn get<'a>(config: &'a Table, name: &str) -> Option<&'a Value> {
-    let (first, rest) = name.split_once('.').map_or((name, None), |(a, b)| (a, Some(b)));
-    let value = config.get(first)?;
-    match rest {
-        None => Some(value),
-        Some(rest) => get(value.as_table()?, rest),
-    }
-}
-
-/// [`get`], to change it.
+/// The value of a dotted key, to read or to change.
 pub fn get_mut<'a>(config: &'a mut Table, name: &str) -> Option<&'a mut Value> {
     let (first, rest) = name.split_once('.').map_or((name, None), |(a, b)| (a, Some(b)));
     let value = config.get_mut(first)?;
