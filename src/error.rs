@@ -88,6 +88,11 @@ impl Error {
         }
     }
 
+    /// An [`Error::Config`] of what is not the value of a key, with its place.
+    pub(crate) fn config_at(place: impl Into<String>, problem: impl Into<String>) -> Self {
+        Self::Config { field: String::new(), place: Some(place.into()), problem: problem.into() }
+    }
+
     /// An [`Error::Config`].
     pub fn config(field: impl Into<String>, problem: impl Into<String>) -> Self {
         Self::Config { field: field.into(), place: None, problem: problem.into() }

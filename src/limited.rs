@@ -94,23 +94,10 @@ pub fn each_line(path: &Path, mut visit: impl FnMut(usize, &[u8]) -> Result<()>)
 ///
 /// # Errors
 /// Those of the reader, and [`ErrorKind::OutOfMemory`].
-pub fn read_up_to(mut reader: impl Read, limit: u64) -> std::io::Result<Vec<u8>> {
+pub fn read_up_to(reader: impl Read, limit: u64) -> std::io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
-    loop {
-        let start = bytes.len();
-        let room = (limit - start as u64).min(CHUNK as u64) as usize;
-        bytes.try_reserve(room)?;
-        bytes.resize(start + room, 0);
-        let count = match reader.read(&mut bytes[start..]) {
-            Err(error) if error.kind() == ErrorKind::Interrupted => 0,
-            Ok(0) => {
-                bytes.truncate(start);
-                return Ok(bytes);
-            }
-            count => count?,
-        };
-        bytes.truncate(start + count);
-    }
+    reader.take(limit).read_to_end(&mut bytes)?;
+    Ok(bytes)
 }
 
 #[cfg(test)]

@@ -29,8 +29,7 @@ pub fn write_atomically(
     if fs::metadata(path).is_ok_and(|found| !found.is_file() && !found.is_dir()) {
         return Err(Error::file(path, "is a device or a pipe: choose the name of a file"));
     }
-    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
-    let folder = folder.unwrap_or(Path::new("."));
+    let folder = parent(path);
     fs::create_dir_all(folder).map_err(Error::io("create folder", folder))?;
     replace(path, folder, write).map_err(|error| match error.kind() {
         // The folder was there a moment ago.
@@ -111,6 +110,11 @@ fn replace(
         let _ = folder.sync_all();
     }
     Ok(())
+}
+
+/// The folder of a file.
+pub(crate) fn parent(path: &Path) -> &Path {
+    path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 
 #[cfg(test)]

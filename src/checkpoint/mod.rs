@@ -12,10 +12,10 @@ mod state_writer;
 mod tests;
 mod trained_on;
 
-#[cfg(feature = "cli")]
-pub(crate) use atomic::is_leftover;
 pub(crate) use atomic::keep_start;
 pub use atomic::{WriteSeek, remove_leftovers, write_atomically, write_bytes};
+#[cfg(feature = "cli")]
+pub(crate) use atomic::{is_leftover, parent};
 pub use model_file::ModelFile;
 pub use naming::Layout;
 pub(crate) use numbered::sorted_files;

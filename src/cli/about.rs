@@ -40,14 +40,12 @@ pub fn about(config: &Config, splits: &Splits) -> Result<About> {
     for (name, part) in splits.parts() {
         data += &format!("| {name} | {} | {} |\n", part.rows(), part.columns());
     }
-    let command: Vec<String> =
-        std::env::args_os().map(|argument| terminal::quoted(&argument)).collect();
     Ok(About {
         texts: vec![
             ("configuration", code(&toml)),
             ("data", data),
             ("version", format!("ztrack {}", env!("CARGO_PKG_VERSION"))),
-            ("command", code(&command.join(" "))),
+            ("command", code(&terminal::command_line(std::env::args_os()))),
         ],
         settings: SETTINGS
             .into_iter()

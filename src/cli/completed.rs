@@ -2,12 +2,13 @@
 
 use anyhow::{Context, Result, ensure};
 
-use super::data_options::{DataOptions, stored_base};
+use super::data_options::DataOptions;
 use super::model_options::Model;
 use super::output::tell;
 use super::teller::Teller;
 use crate::engine::BitMatrix;
 use crate::estimators::{Completing, Completion};
+use crate::tempering::BaseDistribution;
 use crate::trust::Trust;
 
 /// Rows, and the completion of each.
@@ -26,7 +27,7 @@ impl Completed {
         options: &DataOptions,
         asked: Completing<'_>,
     ) -> Result<Self> {
-        let data = options.load_with_missing(file, model, asked.seed)?;
+        let data = options.load(file, model, asked.seed, true)?;
         ensure!(
             data.splits.validation.is_none() && data.splits.test.is_none(),
             "{file}: one file of rows is needed, without splits"
@@ -35,8 +36,7 @@ impl Completed {
         let missing = data.splits.train.missing.clone().with_context(|| {
             format!("{file}: no cell is missing (empty, NA or ?), so there is nothing to fill in")
         })?;
-        let mut teller = Teller::new(false);
-        teller.method(file, true);
+        let teller = Teller::new(false, file);
         let found = complete(model, &rows, &missing, asked)?;
         drop(teller);
         Ok(Self { missing, found })
@@ -59,9 +59,11 @@ pub fn complete(
     asked: Completing<'_>,
 ) -> Result<Vec<Completion>> {
     let variables = &model.file.parameters.variables;
-    let stored = model.file.trained_on.as_ref().map(|it| stored_base(it, variables)).transpose()?;
-    let base = stored.as_ref().map(|(base, _)| base);
-    Ok(Completing { base, ..asked }.run(&model.file.parameters, rows, missing)?)
+    let trained_on = model.file.trained_on.as_ref();
+    let base =
+        trained_on.map(|it| it.base(BaseDistribution::PSEUDO_COUNT, variables)).transpose()?;
+    let completing = Completing { base: base.as_ref(), ..asked };
+    Ok(completing.run(&model.file.parameters, rows, missing)?)
 }
 
 /// Says how many of some rows are in doubt, given these with their doubts, and why; whether none is.

@@ -1,9 +1,9 @@
 //! `ztrack completions`: completions of shells and man pages, from the definition of the command line.
 
 use std::path::PathBuf;
-use std::process::ExitCode;
 
 use anyhow::{Context, Result};
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Args, CommandFactory, ValueEnum};
 use clap_complete::Shell;
 
@@ -18,43 +18,34 @@ use super::output::{print_bytes, tell};
     ztrack completions man --out ~/.local/share/man/man1")]
 pub struct Completions {
     /// The shell; man for man pages
-    #[arg(value_enum)]
+    #[arg(value_parser = target())]
     target: Target,
     /// Folder for man pages, one a command [default: the page of ztrack itself on standard output]
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
 }
 
-#[derive(Clone, Copy, ValueEnum)]
+#[derive(Clone, Copy)]
 enum Target {
-    Bash,
-    Elvish,
-    Fish,
-    #[value(name = "powershell")]
-    PowerShell,
-    Zsh,
+    Shell(Shell),
     Man,
+}
+
+/// The shells that clap knows, and man pages.
+fn target() -> impl TypedValueParser<Value = Target> {
+    let shells = Shell::value_variants().iter().filter_map(ValueEnum::to_possible_value);
+    PossibleValuesParser::new(shells.chain([PossibleValue::new("man")]))
+        .map(|name| name.parse().map_or(Target::Man, Target::Shell))
 }
 
 impl Completions {
     /// Prints or writes.
-    pub fn run(self) -> Result<ExitCode> {
+    pub fn run(self) -> Result<()> {
         let mut command = super::Arguments::command();
-        let shell = match self.target {
-            Target::Bash => Shell::Bash,
-            Target::Elvish => Shell::Elvish,
-            Target::Fish => Shell::Fish,
-            Target::PowerShell => Shell::PowerShell,
-            Target::Zsh => Shell::Zsh,
-            Target::Man => {
-                self.man_pages(command)?;
-                return Ok(ExitCode::SUCCESS);
-            }
-        };
+        let Target::Shell(shell) = self.target else { return self.man_pages(command) };
         let mut script = Vec::new();
         clap_complete::generate(shell, &mut command, "ztrack", &mut script);
-        print_bytes(&script)?;
-        Ok(ExitCode::SUCCESS)
+        print_bytes(&script)
     }
 
     fn man_pages(&self, command: clap::Command) -> Result<()> {

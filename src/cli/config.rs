@@ -1,7 +1,5 @@
 //! `ztrack config`: the configurations that are built in, and what every key means.
 
-use std::process::ExitCode;
-
 use anyhow::Result;
 use clap::{Args, Subcommand};
 
@@ -40,25 +38,22 @@ enum Command {
 
 impl Config {
     /// Prints the requested text.
-    pub fn run(self) -> Result<ExitCode> {
+    pub fn run(self) -> Result<()> {
         match self.command {
             Command::List => {
-                for shipped in SHIPPED {
-                    print(&format!("{:<18}{}\n", shipped.name, shipped.what))?;
-                }
+                SHIPPED.iter().try_for_each(|it| print(&format!("{:<18}{}\n", it.name, it.what)))
             }
             Command::Show { name } => match shipped(&name) {
-                Some(shipped) => print(shipped.text)?,
+                Some(shipped) => print(shipped.text),
                 None => {
                     let names: Vec<_> = SHIPPED.iter().map(|shipped| shipped.name).collect();
                     let problem = format!("is not built in; {}", did_you_mean(&name, &names));
-                    return Err(mistake(&name, problem));
+                    Err(mistake(&name, problem))
                 }
             },
-            Command::Schema => print(&schema())?,
-            Command::Explain { markdown: true, .. } => print(&markdown())?,
-            Command::Explain { key, .. } => print(&explain(key.as_deref())?)?,
+            Command::Schema => print(&schema()),
+            Command::Explain { markdown: true, .. } => print(&markdown()),
+            Command::Explain { key, .. } => print(&explain(key.as_deref())?),
         }
-        Ok(ExitCode::SUCCESS)
     }
 }

@@ -1,7 +1,6 @@
 //! `ztrack data`: descriptions of data sets, and downloads.
 
 use std::path::PathBuf;
-use std::process::ExitCode;
 
 use anyhow::{Context, Result};
 use clap::{Args, Subcommand};
@@ -9,7 +8,7 @@ use serde::Serialize;
 
 use super::column_options::ColumnOptions;
 use super::data_file::data_of;
-use super::data_options::Configured;
+use super::data_options::configured;
 use super::output::{print, print_json, tell};
 use super::teller::Teller;
 use crate::config::DataConfig;
@@ -88,30 +87,28 @@ struct Fetch {
 
 impl Data {
     /// Runs the subcommand.
-    pub fn run(self) -> Result<ExitCode> {
+    pub fn run(self) -> Result<()> {
         match self.command {
-            Command::Describe(command) => command.run()?,
-            Command::Fetch(command) => command.run()?,
+            Command::Describe(command) => command.run(),
+            Command::Fetch(command) => command.run(),
         }
-        Ok(ExitCode::SUCCESS)
     }
 }
 
 impl Describe {
     fn run(self) -> Result<()> {
-        let configured = match Configured::find(&self.data, &self.overrides)? {
+        let configured = match configured(&self.data, &self.overrides)? {
             None if !self.overrides.is_empty() => {
                 let mut data = data_of(&self.data, &self.overrides)?;
                 // The whole file, unless a share of it is asked for.
                 if !self.overrides.iter().any(|it| it.starts_with("data.validation_fraction")) {
                     data.validation_fraction = 0.0;
                 }
-                Some(Configured { data, seed: 0 })
+                Some((data, 0))
             }
             found => found,
         };
-        let seed = configured.as_ref().map_or(0, |it| it.seed);
-        let configured = configured.map(|configured| configured.data);
+        let (configured, seed) = configured.unzip();
         let own_folder = configured.as_ref().and_then(|data| data.folder.as_deref());
         let folder = find_folder(self.data_folder.as_deref().or(own_folder));
         let (source, split, mut reading) = match &configured {
@@ -144,7 +141,7 @@ impl Describe {
         }
         let data = configured.map_or_else(|| data_of(&self.data, &[]), Ok)?;
         let data = DataConfig { binarization: how, ..data };
-        let baselines = fit(splits, &data, seed)?;
+        let baselines = fit(splits, &data, seed.unwrap_or(0))?;
         if self.json {
             return print_json(&Described { parts: &descriptions, baselines: &baselines });
         }
@@ -174,8 +171,7 @@ fn fit(splits: Splits, data: &DataConfig, seed: u64) -> Result<Vec<Baseline>> {
         parts.push((part, bits(dataset)?));
     }
     let parts: Vec<_> = parts.iter().map(|(part, rows)| (*part, rows)).collect();
-    let mut teller = Teller::new(true);
-    teller.method("baselines", true);
+    let _teller = Teller::new(true, "baselines");
     let variables = data.variables(&splits.train, parts[0].1)?;
     for (part, rows) in parts.iter().skip(1) {
         variables.check(rows, part)?;
@@ -213,8 +209,7 @@ impl Fetch {
             true => Mirrors::Official,
             false => Mirrors::Custom(self.mirrors),
         };
-        let mut teller = Teller::new(true);
-        teller.method("download", true);
+        let teller = Teller::new(true, "download");
         let paths = download::fetch(&self.name, &folder, &mirrors, &self.sums, &mut |line| {
             teller.say(line)
         });

@@ -1,7 +1,6 @@
 //! A configuration for a data set without one: `ztrack init my.csv`, and `ztrack train my.csv`.
 
 use std::path::{Path, PathBuf};
-use std::process::ExitCode;
 
 use anyhow::Result;
 use clap::Args;
@@ -33,10 +32,10 @@ pub struct Init {
 
 impl Init {
     /// Reads the data and writes the configuration; refuses to overwrite.
-    pub fn run(self) -> Result<ExitCode> {
+    pub fn run(self) -> Result<()> {
         let name = Path::new(&self.data).file_name().map(Path::new);
         let Some(name) = name else {
-            return Err(mistake(&self.data, "is no data file; example: ztrack init my.csv".into()));
+            return Err(mistake(&self.data, "is no data file; example: ztrack init my.csv"));
         };
         let out = self.out.unwrap_or_else(|| name.with_extension("toml"));
         if name.extension().is_some_and(|extension| extension == "toml") {
@@ -46,7 +45,7 @@ impl Init {
         let to_stdout = out == Path::new("-");
         if !to_stdout && out.exists() {
             let problem = "exists and is left as it is: move it away, or choose another by --out";
-            return Err(mistake(&out.display().to_string(), problem.into()));
+            return Err(mistake(&out.display().to_string(), problem));
         }
         let reads = |setting: &&String| {
             setting.starts_with("data.") && !setting.starts_with("data.source=")
@@ -54,23 +53,17 @@ impl Init {
         if let Some(other) = self.overrides.iter().find(|setting| !reads(setting)) {
             let problem =
                 "does not say how the file is read: add it to the configuration that is written";
-            return Err(mistake(&format!("--set {other}"), problem.into()));
+            return Err(mistake(&format!("--set {other}"), problem));
         }
         let folder = find_folder(self.data_folder.as_deref());
         let text = suggestion(&self.data, &folder, &self.overrides, &self.overrides)?;
         if to_stdout {
-            print(&text)?;
-        } else {
-            write_bytes(&out, text.as_bytes())?;
-            tell(&format!("{} written; train with: ztrack train {0}", out.display()));
+            return print(&text);
         }
-        Ok(ExitCode::SUCCESS)
+        write_bytes(&out, text.as_bytes())?;
+        tell(&format!("{} written; train with: ztrack train {0}", out.display()));
+        Ok(())
     }
-}
-
-/// A configuration for a data file, or a data set by its name. Overrides of `data` say how to read it.
-pub fn suggest(name: &str, data_folder: &Path, overrides: &[String]) -> Result<String> {
-    suggestion(name, data_folder, overrides, &[])
 }
 
 /// The section `data` of a data file, or a data set by its name, with the overrides that belong to it.
@@ -81,7 +74,8 @@ pub fn data_of(name: &str, overrides: &[String]) -> Result<DataConfig> {
     Ok(Config::parse(&source_alone, &of_data)?.data)
 }
 
-fn suggestion(
+/// A configuration for a data file, or a data set by its name. Overrides of `data` say how to read it; those of `written` stand in it.
+pub fn suggestion(
     name: &str,
     data_folder: &Path,
     overrides: &[String],

@@ -57,37 +57,55 @@ pub struct Data {
     variables: Variables,
 }
 
-/// Data settings of a configuration.
-pub struct Configured {
-    pub data: DataConfig,
-    pub seed: u64,
-}
-
-impl Configured {
-    /// Those of a run folder or a configuration file, with overrides of keys; `None` if the name is neither.
-    pub fn find(name: &str, overrides: &[String]) -> Result<Option<Self>> {
-        let path = Path::new(name);
-        let saved = RunFolder::config_path(path);
-        let path = match path.extension() {
-            _ if saved.is_file() => &saved,
-            Some(extension) if extension == "toml" => path,
-            _ => return Ok(None),
-        };
-        let Config { data, seed, .. } = Config::load(path, overrides)?;
-        Ok(Some(Self { data, seed }))
-    }
+/// Settings of data and seed of a run folder or a configuration file, with overrides of keys; `None` if the name is neither.
+pub fn configured(name: &str, overrides: &[String]) -> Result<Option<(DataConfig, u64)>> {
+    let path = Path::new(name);
+    let saved = RunFolder::config_path(path);
+    let path = match path.extension() {
+        _ if saved.is_file() => &saved,
+        Some(extension) if extension == "toml" => path,
+        _ => return Ok(None),
+    };
+    let Config { data, seed, .. } = Config::load(path, overrides)?;
+    Ok(Some((data, seed)))
 }
 
 impl DataOptions {
     /// Loads a named data set, a data file, or the data of a run folder or a configuration; refuses data without the model's columns. Grey
-    /// levels become zeros and ones as given by the option, else as configured, else as for the training rows of the model.
-    pub fn load(&self, name: &str, model: &Model, seed: u64) -> Result<Data> {
-        self.load_open(name, model, seed, false)
-    }
-
-    /// The same of tables in which cells may be missing.
-    pub fn load_with_missing(&self, name: &str, model: &Model, seed: u64) -> Result<Data> {
-        self.load_open(name, model, seed, true)
+    /// levels become zeros and ones as given by the option, else as configured, else as for the training rows of the model. `missing`:
+    /// whether cells of a table may be missing.
+    pub fn load(&self, name: &str, model: &Model, seed: u64, missing: bool) -> Result<Data> {
+        let columns = model.file.parameters.n_visible;
+        let (configured, own_seed) = configured(name, &[])?.unzip();
+        let seed = own_seed.unwrap_or(seed);
+        let own_folder = configured.as_ref().and_then(|data| data.folder.as_deref());
+        let folder = find_folder(self.data_folder.as_deref().or(own_folder));
+        let (source, mut options) = match &configured {
+            Some(data) => (self.columns.apply(data.source.clone())?, data.split()),
+            None => {
+                (self.columns_of(resolve_name(name, &folder)?, model)?, SplitOptions::default())
+            }
+        };
+        let source = match source {
+            // LIBSVM text does not give its number of columns.
+            Source::Files(files) if files.columns.is_none() => {
+                Source::Files(Files { columns: Some(Columns::Count(columns)), ..files })
+            }
+            other => other,
+        };
+        options.validation_fraction =
+            self.validation_fraction.unwrap_or(options.validation_fraction);
+        options.test_fraction = self.test_fraction.unwrap_or(options.test_fraction);
+        options.seed = self.split_seed.unwrap_or(options.seed);
+        let (file_options, binarization) = self.reading(model, configured.as_ref());
+        let splits = load_as(&source, &options, &folder, FileOptions { missing, ..file_options })?;
+        if let Some(notice) = splits.notice("--columns 1-") {
+            tell(&notice);
+        }
+        let variables = model.file.parameters.variables.clone();
+        let data = Data { splits, binarization, configured, seed, variables }.checked(model)?;
+        data.tell_conversion();
+        Ok(data)
     }
 
     /// A file by itself that is too large for the memory or nearly so, and how it is read in blocks for a model; `None` if the name is of
@@ -99,7 +117,7 @@ impl DataOptions {
         missing: bool,
     ) -> Result<Option<(PathBuf, FileOptions)>> {
         let whole = self.validation_fraction.or(self.test_fraction).is_some_and(|part| part > 0.0);
-        if whole || Configured::find(name, &[])?.is_some() {
+        if whole || configured(name, &[])?.is_some() {
             return Ok(None);
         }
         let (reading, _) = self.reading(model, None);
@@ -139,8 +157,8 @@ impl DataOptions {
         if files.columns.is_some() || files.label.is_some() {
             return Ok(source);
         }
-        let run = model.run.as_deref().map(|run| Configured::find(&run.to_string_lossy(), &[]));
-        let run = match run.transpose()?.flatten().map(|run| run.data.source) {
+        let run = model.run.as_deref().map(|run| configured(&run.to_string_lossy(), &[]));
+        let run = match run.transpose()?.flatten().map(|(data, _)| data.source) {
             Some(Source::Files(run)) => run,
             _ => Files::default(),
         };
@@ -179,52 +197,6 @@ impl DataOptions {
         let titles = if by_names { model.table_columns().0 } else { Vec::new() };
         (FileOptions { grey, categories, reals, titles, ..others }, binarization)
     }
-
-    fn load_open(&self, name: &str, model: &Model, seed: u64, missing: bool) -> Result<Data> {
-        let columns = model.file.parameters.n_visible;
-        let configured = Configured::find(name, &[])?;
-        let seed = configured.as_ref().map_or(seed, |configured| configured.seed);
-        let configured = configured.map(|configured| configured.data);
-        let own_folder = configured.as_ref().and_then(|data| data.folder.as_deref());
-        let folder = find_folder(self.data_folder.as_deref().or(own_folder));
-        let (source, mut options) = match &configured {
-            Some(data) => (data.source.clone(), data.split()),
-            None => (resolve_name(name, &folder)?, SplitOptions::default()),
-        };
-        let source = match configured {
-            Some(_) => self.columns.apply(source)?,
-            None => self.columns_of(source, model)?,
-        };
-        let source = match source {
-            // LIBSVM text does not give its number of columns.
-            Source::Files(files) if files.columns.is_none() => {
-                Source::Files(Files { columns: Some(Columns::Count(columns)), ..files })
-            }
-            other => other,
-        };
-        options.validation_fraction =
-            self.validation_fraction.unwrap_or(options.validation_fraction);
-        options.test_fraction = self.test_fraction.unwrap_or(options.test_fraction);
-        options.seed = self.split_seed.unwrap_or(options.seed);
-        let (file_options, binarization) = self.reading(model, configured.as_ref());
-        let splits = load_as(&source, &options, &folder, FileOptions { missing, ..file_options })?;
-        if let Some(notice) = splits.notice("--columns 1-") {
-            tell(&notice);
-        }
-        let variables = model.file.parameters.variables.clone();
-        let data = Data { splits, binarization, configured, seed, variables }.checked(model)?;
-        data.tell_conversion();
-        Ok(data)
-    }
-}
-
-/// The base distribution from a model file.
-pub fn stored_base(
-    trained_on: &TrainedOn,
-    variables: &Variables,
-) -> Result<(BaseDistribution, String)> {
-    let name = format!("marginals of {}, in the model file", trained_on.data);
-    Ok((trained_on.base(BaseDistribution::PSEUDO_COUNT, variables)?, name))
 }
 
 impl Data {
@@ -327,13 +299,8 @@ impl Data {
         held_out.map(bits).transpose()
     }
 
-    /// Smoothed marginals of the training rows.
-    pub fn base(&self) -> Result<BaseDistribution> {
-        let rows = self.binarized_or_drawn()?;
-        Ok(BaseDistribution::from_marginals(
-            &rows,
-            BaseDistribution::PSEUDO_COUNT,
-            &self.variables,
-        )?)
+    /// Smoothed marginals of rows.
+    pub fn base(&self, rows: &BitMatrix) -> crate::Result<BaseDistribution> {
+        BaseDistribution::from_marginals(rows, BaseDistribution::PSEUDO_COUNT, &self.variables)
     }
 }

@@ -68,7 +68,8 @@ impl DeviceName {
         }
     }
 
-    fn name(self) -> String {
+    /// As `--device` takes it.
+    pub fn name(self) -> String {
         self.to_possible_value().map_or_else(String::new, |name| name.get_name().to_owned())
     }
 }

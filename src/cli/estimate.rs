@@ -9,10 +9,10 @@ use serde::Serialize;
 
 use super::curves;
 use super::data_options::DataOptions;
-use super::failure::IN_DOUBT;
+use super::failure::strict_code;
 use super::log_z::LogZOptions;
 use super::model_options::ModelOptions;
-use super::output::{print, print_json};
+use super::output::print_report;
 use super::start_options::StartOptions;
 use super::table::{answer, remarks, started, table};
 use crate::collective;
@@ -86,7 +86,6 @@ impl Estimate {
         {
             curves::write(folder, &free_curves(&run))?;
         }
-        let strict = self.log_z.strict && !agreement.sound;
         let report = Report {
             visible: parameters.n_visible,
             hidden: parameters.n_hidden,
@@ -98,12 +97,8 @@ impl Estimate {
             base: model.base_name,
             model: loaded.path,
         };
-        if self.json {
-            print_json(&report)?;
-        } else {
-            print(&report.text(self.log_z.verbose))?;
-        }
-        Ok(if strict { ExitCode::from(IN_DOUBT) } else { ExitCode::SUCCESS })
+        print_report(&report, self.json, |it| it.text(self.log_z.verbose))?;
+        Ok(strict_code(self.log_z.strict, report.agreement.sound))
     }
 }
 

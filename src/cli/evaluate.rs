@@ -9,10 +9,10 @@ use serde::Serialize;
 
 use super::completed::{complete, warn};
 use super::data_options::Data;
-use super::failure::IN_DOUBT;
+use super::failure::strict_code;
 use super::log_z::LogZOptions;
 use super::model_options::{Model, ModelOptions};
-use super::output::{print, print_json, tell_density};
+use super::output::{print_report, tell_density};
 use super::row_file;
 use super::row_options::{NamedRows, RowOptions};
 use super::run_folder::RunFolder;
@@ -144,16 +144,11 @@ impl Evaluate {
         if let Some(path) = &self.per_row {
             per_row(path, &scores, chosen(&estimates, &agreement))?;
         }
-        let strict = self.log_z.strict && !(agreement.sound && sound);
         let model = model.path;
         let report =
             Report { model, data: name, audited_at, estimates, bound, agreement, log_likelihoods };
-        if self.json {
-            print_json(&report)?
-        } else {
-            print(&report.text(self.log_z.verbose))?
-        }
-        Ok(if strict { ExitCode::from(IN_DOUBT) } else { ExitCode::SUCCESS })
+        print_report(&report, self.json, |it| it.text(self.log_z.verbose))?;
+        Ok(strict_code(self.log_z.strict, report.agreement.sound && sound))
     }
 
     /// log Z as the run of the model audited it, with the update; else estimated. Both are held against the rows and states that are known.
@@ -164,7 +159,7 @@ impl Evaluate {
         engine: &dyn Engine,
     ) -> Result<(Option<u64>, Estimates)> {
         let training = data.binarized_or_drawn()?;
-        let base = data.base()?;
+        let base = data.base(&training)?;
         let held_out = data.all_held_out()?;
         let start = Starting {
             base: Some(&base),

@@ -12,7 +12,12 @@ const FAILURE: u8 = 1;
 /// Exit code of an invalid command line or configuration.
 const USAGE: u8 = 2;
 /// Exit code of a result in doubt, with `--strict`.
-pub const IN_DOUBT: u8 = 3;
+const IN_DOUBT: u8 = 3;
+
+/// Exit code of a command that has a result.
+pub fn strict_code(strict: bool, sound: bool) -> ExitCode {
+    if strict && !sound { ExitCode::from(IN_DOUBT) } else { ExitCode::SUCCESS }
+}
 
 /// An error and its causes, from the outermost context inwards.
 pub fn with_causes(error: &anyhow::Error) -> String {
@@ -37,8 +42,8 @@ pub fn of_command(error: &anyhow::Error) -> u8 {
 }
 
 /// The typed command line is invalid.
-pub fn mistake(typed: &str, problem: String) -> anyhow::Error {
-    crate::Error::Config { field: String::new(), place: Some(typed.into()), problem }.into()
+pub fn mistake(typed: &str, problem: impl Into<String>) -> anyhow::Error {
+    crate::Error::config_at(typed, problem).into()
 }
 
 /// A command line that cannot be parsed, or one for help or the version.

@@ -8,7 +8,7 @@ use clap::{Args, ValueEnum};
 
 use super::completed::Completed;
 use super::data_options::DataOptions;
-use super::failure::IN_DOUBT;
+use super::failure::strict_code;
 use super::model_options::{Model, ModelOptions};
 use super::output::tell;
 use super::row_file;
@@ -100,8 +100,7 @@ impl Impute {
             rows_open.count(),
             if exact { "by enumeration" } else { "by tempered chains" }
         ));
-        let sound = done.is_sound();
-        Ok(if self.strict && !sound { ExitCode::from(IN_DOUBT) } else { ExitCode::SUCCESS })
+        Ok(strict_code(self.strict, done.is_sound()))
     }
 
     /// Every row with its missing cells filled in.

@@ -2,9 +2,9 @@
 
 use anyhow::Result;
 use clap::Args;
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 
 use super::device::DeviceName;
-use super::method;
 use super::output::tell;
 use super::schedule_options::ScheduleOptions;
 use super::teller::Teller;
@@ -16,7 +16,7 @@ use crate::model::Parameters;
 #[command(next_help_heading = "Estimate of log Z")]
 pub struct LogZOptions {
     /// Estimators, several separated by commas [default: exact up to 20 units in the smaller layer, else auto]
-    #[arg(long = "method", value_parser = method::parser(), value_delimiter = ',', value_name = "METHOD")]
+    #[arg(long = "method", value_parser = method(), value_delimiter = ',', value_name = "METHOD")]
     methods: Vec<Asked>,
     /// Chains
     #[arg(long, default_value_t = 100, value_name = "N")]
@@ -47,6 +47,12 @@ pub struct LogZOptions {
     pub verbose: bool,
     #[command(flatten)]
     schedule: ScheduleOptions,
+}
+
+/// `--method`: a name of the library's list of estimators, or of several at once.
+fn method() -> impl TypedValueParser<Value = Asked> {
+    let values = Asked::names().map(|(name, about)| PossibleValue::new(name).help(about));
+    PossibleValuesParser::new(values).map(|name| name.parse().unwrap_or(Asked::All))
 }
 
 impl LogZOptions {
@@ -81,7 +87,7 @@ impl LogZOptions {
             device: self.device.device()?,
             keep,
         };
-        let mut teller = Teller::new(self.verbose);
+        let mut teller = Teller::new(self.verbose, "start");
         let found = settings.run(parameters, start, &mut |step| teller.step(step))?;
         drop(teller);
         if !self.is_usual_work() && found.estimates.iter().all(|it| it.method == Method::Exact) {

@@ -19,7 +19,6 @@ mod failure;
 mod impute;
 mod log_z;
 mod machine;
-mod method;
 mod model_options;
 mod other_rank;
 mod output;
@@ -116,7 +115,7 @@ enum Command {
 /// Runs the command line of this process.
 pub fn main() -> ExitCode {
     match Arguments::try_parse() {
-        Ok(arguments) => match ranks::Job::begin(arguments.work()) {
+        Ok(arguments) => match ranks::Job::begin(arguments.is_shared()) {
             Ok(job) => {
                 let result = run(arguments, job.threads(), job.is_shared());
                 job.end(result)
@@ -128,12 +127,9 @@ pub fn main() -> ExitCode {
 }
 
 impl Arguments {
-    /// Commands that several processes may run together.
-    fn work(&self) -> ranks::Work {
-        match self.command {
-            Some(Command::Train(_) | Command::Estimate(_)) => ranks::Work::Shared,
-            _ => ranks::Work::OfOne,
-        }
+    /// Whether several processes may run the command together.
+    fn is_shared(&self) -> bool {
+        matches!(self.command, Some(Command::Train(_) | Command::Estimate(_)))
     }
 }
 
@@ -153,14 +149,14 @@ fn run(arguments: Arguments, usual: Option<usize>, ranks: bool) -> Result<ExitCo
         .num_threads(threads.unwrap_or(0))
         .build_global()
         .context("cannot start threads; a smaller number of them: --threads N")?;
+    let done = |()| ExitCode::SUCCESS;
     if arguments.version {
         let short = concat!("ztrack ", env!("CARGO_PKG_VERSION"), "\n");
-        output::print(&if arguments.verbose { machine::about() } else { short.into() })?;
-        return Ok(ExitCode::SUCCESS);
+        let text = if arguments.verbose { machine::about() } else { short.into() };
+        return output::print(&text).map(done);
     }
     let Some(command) = arguments.command else {
-        output::print(&format!("{FIRST_STEPS}\n\nztrack --help tells more\n"))?;
-        return Ok(ExitCode::SUCCESS);
+        return output::print(&format!("{FIRST_STEPS}\n\nztrack --help tells more\n")).map(done);
     };
     let run = || match command {
         Command::Train(command) => command.run(),
@@ -169,16 +165,16 @@ fn run(arguments: Arguments, usual: Option<usize>, ranks: bool) -> Result<ExitCo
         Command::Evaluate(command) => command.run(),
         Command::Sample(command) => command.run(),
         Command::Impute(command) => command.run(),
-        Command::Transform(command) => command.run(),
-        Command::Report(command) => command.run(),
-        Command::Runs(command) => command.run(),
-        Command::Compare(command) => command.run(),
+        Command::Transform(command) => command.run().map(done),
+        Command::Report(command) => command.run().map(done),
+        Command::Runs(command) => command.run().map(done),
+        Command::Compare(command) => command.run().map(done),
         #[cfg(feature = "watch")]
-        Command::Watch(command) => command.run(),
-        Command::Data(command) => command.run(),
-        Command::Config(command) => command.run(),
-        Command::Init(command) => command.run(),
-        Command::Completions(command) => command.run(),
+        Command::Watch(command) => command.run().map(done),
+        Command::Data(command) => command.run().map(done),
+        Command::Config(command) => command.run().map(done),
+        Command::Init(command) => command.run().map(done),
+        Command::Completions(command) => command.run().map(done),
     };
     // On a thread of the pool, parallel work begins at once; from outside, every call would first have to wake a thread, which takes longer
     // than the work of a small model. MPI is called from the main thread alone.

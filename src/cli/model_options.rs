@@ -7,7 +7,8 @@ use clap::Args;
 
 use super::output::tell;
 use super::run_folder::RunFolder;
-use crate::checkpoint::{Layout, ModelFile, sorted_files};
+use crate::checkpoint::{Layout, ModelFile, parent};
+use crate::report::RunFiles;
 
 /// Which model
 #[derive(Args)]
@@ -38,12 +39,11 @@ impl ModelOptions {
             let update = update.map_or(String::new(), |update| format!(" of update {update}"));
             tell(&format!("model {}{update}", path.display()));
         }
-        let parent = path.parent().filter(|folder| *folder != Path::new(""));
-        let folder = parent.map_or_else(|| ".".into(), Path::to_path_buf);
-        let run = [folder.clone(), folder.join("..")];
+        let folder = parent(&path);
+        let run = [folder.to_path_buf(), folder.join("..")];
         // A checkpoint is one folder deeper.
         let deep = usize::from(folder.file_name().is_some_and(|name| name == "checkpoints"));
-        let run = run.into_iter().take(1 + deep).find(|it| RunFolder::config_path(it).is_file());
+        let run = run.into_iter().take(1 + deep).find(|it| RunFolder::is_at(it));
         Ok(Model { file, path, run })
     }
 }
@@ -63,16 +63,11 @@ impl Model {
     }
 }
 
-/// best.safetensors, else last.safetensors, else the newest checkpoint.
+/// The model of a run folder.
 fn of_run(folder: &Path) -> Result<PathBuf> {
-    let named = ["best.safetensors", "last.safetensors"].map(|name| folder.join(name));
-    if let Some(path) = named.into_iter().find(|path| path.is_file()) {
-        return Ok(path);
-    }
-    let checkpoints = sorted_files(&folder.join("checkpoints")).unwrap_or_default();
-    match checkpoints.into_iter().next_back() {
+    match RunFiles::model_of(folder) {
         Some(path) => Ok(path),
-        None if RunFolder::config_path(folder).is_file() => {
+        None if RunFolder::is_at(folder) => {
             bail!("{}: this run has not saved a model yet", folder.display())
         }
         None => bail!("{} is a folder, but no run folder: it has no config.toml", folder.display()),

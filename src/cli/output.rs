@@ -2,7 +2,7 @@
 //!
 //! `print!` panics when a reader is gone, as in `ztrack estimate MODEL | head -1`; these functions do not.
 
-use std::io::{ErrorKind, Write};
+use std::io::{ErrorKind, IsTerminal, Write, stderr};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -10,8 +10,11 @@ use anyhow::{Context, Result, ensure};
 use serde::Serialize;
 
 use super::terminal;
-use crate::record::{StandardStream, for_terminal};
+use crate::record::{Screen, StandardStream, for_terminal, wrap};
 use crate::units::Variables;
+
+/// Spaces before the second line of a long progress line.
+const INDENT: usize = 4;
 
 /// Whether another process prints for this one.
 static SILENT: AtomicBool = AtomicBool::new(false);
@@ -31,11 +34,7 @@ pub fn may_write(path: &Path, force: bool) -> Result<()> {
 
 /// Writes a command's result to standard output, control characters escaped; a closed reader is not an error.
 pub fn print(text: &str) -> Result<()> {
-    print_raw(&for_terminal(StandardStream::Output, &terminal::escaped(text)))
-}
-
-fn print_raw(text: &str) -> Result<()> {
-    print_bytes(text.as_bytes())
+    print_bytes(for_terminal(StandardStream::Output, &terminal::escaped(text)).as_bytes())
 }
 
 /// Writes text of the program itself, such as completions, to standard output.
@@ -51,7 +50,17 @@ pub fn print_bytes(bytes: &[u8]) -> Result<()> {
 
 /// [`print`] of JSON, indented.
 pub fn print_json(value: &impl Serialize) -> Result<()> {
-    print_raw(&(terminal::escaped_json(&serde_json::to_string_pretty(value)?) + "\n"))
+    let json = terminal::escaped_json(&serde_json::to_string_pretty(value)?) + "\n";
+    print_bytes(json.as_bytes())
+}
+
+/// The result of a command: as JSON if that is asked for, else as text.
+pub fn print_report<T: Serialize>(
+    report: &T,
+    json: bool,
+    text: impl Fn(&T) -> String,
+) -> Result<()> {
+    if json { print_json(report) } else { print(&text(report)) }
 }
 
 /// Prints a message on standard error, escaped for a terminal; a closed reader is not an error.
@@ -59,6 +68,43 @@ pub fn tell(line: &str) {
     if !SILENT.load(Ordering::Relaxed) {
         let line = for_terminal(StandardStream::Error, &(terminal::message(line) + "\n"));
         let _ = StandardStream::Error.write_all(line.as_bytes());
+    }
+}
+
+/// Lines on standard error: some that stay, and on a terminal the progress below them, which goes with this value.
+pub struct LiveLines(Option<Screen>);
+
+impl LiveLines {
+    /// Nothing drawn.
+    pub fn new() -> Self {
+        Self(stderr().is_terminal().then(Screen::new))
+    }
+
+    /// Whether progress is drawn: on a terminal.
+    pub fn are_drawn(&self) -> bool {
+        self.0.is_some()
+    }
+
+    /// Prints a line that stays.
+    pub fn say(&mut self, line: &str) {
+        match &mut self.0 {
+            Some(screen) => screen.draw(&[terminal::message(line)], &[]),
+            None => tell(line),
+        }
+    }
+
+    /// Draws progress in place of what is drawn.
+    pub fn draw(&mut self, lines: impl IntoIterator<Item = String>) {
+        let Some(screen) = &mut self.0 else { return };
+        let wrapped = |line: String| wrap(&terminal::message(&line), screen.width(), INDENT);
+        let lines: Vec<String> = lines.into_iter().flat_map(wrapped).collect();
+        screen.draw(&[], &lines);
+    }
+}
+
+impl Drop for LiveLines {
+    fn drop(&mut self) {
+        self.draw([]);
     }
 }
 

@@ -2,39 +2,21 @@
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use super::terminal::quoted;
+use super::terminal::command_line;
 
-/// Facts about the process that a run does not know.
-pub struct Provenance {
-    /// The command line, quoted for a shell.
-    pub command: String,
-    /// Now, UTC.
-    pub date: String,
-    /// Threads of this process.
-    pub threads: usize,
-    /// Time of its threads on processors so far, in seconds.
-    pub processor_seconds: Option<f64>,
+/// The command of this process. The path of the program is not part of the run.
+pub fn command() -> String {
+    command_line(std::iter::once("ztrack".into()).chain(std::env::args_os().skip(1)))
 }
 
-impl Provenance {
-    /// For this process.
-    pub fn now() -> Self {
-        // The path of the program is not part of the run.
-        let arguments = std::env::args_os().skip(1);
-        let arguments = arguments.map(|argument| quoted(&argument));
-        let arguments: Vec<String> = std::iter::once("ztrack".into()).chain(arguments).collect();
-        let seconds = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.as_secs());
-        Self {
-            command: arguments.join(" "),
-            date: date(seconds),
-            threads: rayon::current_num_threads(),
-            processor_seconds: processor_seconds(),
-        }
-    }
+/// The date and time, UTC.
+pub fn now() -> String {
+    date(SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.as_secs()))
 }
 
+/// Time of the threads of this process on processors so far, in seconds.
 #[cfg(unix)]
-fn processor_seconds() -> Option<f64> {
+pub fn processor_seconds() -> Option<f64> {
     let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
     // SAFETY: a place that lives as long as the call.
     let told = unsafe { libc::clock_gettime(libc::CLOCK_PROCESS_CPUTIME_ID, &mut time) } == 0;
@@ -42,7 +24,7 @@ fn processor_seconds() -> Option<f64> {
 }
 
 #[cfg(not(unix))]
-fn processor_seconds() -> Option<f64> {
+pub fn processor_seconds() -> Option<f64> {
     None
 }
 

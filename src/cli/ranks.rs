@@ -7,15 +7,6 @@ pub use single::Job;
 
 use crate::collective::Traffic;
 
-/// A command whose work ranks divide.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Work {
-    /// All ranks take part.
-    Shared,
-    /// One process does all of it.
-    OfOne,
-}
-
 /// Communication with the other ranks, of so many seconds of training.
 pub fn exchanged(traffic: Traffic, of: f64) -> String {
     let Traffic { seconds, bytes, calls } = traffic;
@@ -33,7 +24,6 @@ mod single {
 
     use anyhow::Result;
 
-    use super::Work;
     use crate::cli::failure;
     use crate::collective::Launched;
 
@@ -42,7 +32,7 @@ mod single {
 
     impl Job {
         /// Refuses to be one of several processes that would all do the same work.
-        pub fn begin(_work: Work) -> Result<Self, ExitCode> {
+        pub fn begin(_shared: bool) -> Result<Self, ExitCode> {
             let Some(launched) = Launched::find() else { return Ok(Self(())) };
             Err(Self(()).end(Err(anyhow::anyhow!(launched.refusal()))))
         }
@@ -72,7 +62,6 @@ mod parallel {
 
     use anyhow::Result;
 
-    use super::Work;
     use crate::cli::{failure, output};
     use crate::collective::{Collective, Gathered, Launched, Session};
 
@@ -85,13 +74,14 @@ mod parallel {
     pub struct Job(Option<Session>);
 
     impl Job {
-        /// Begins MPI if a launcher started several processes; else the exit code, after the problem was printed.
-        pub fn begin(work: Work) -> Result<Self, ExitCode> {
+        /// Begins MPI if a launcher started several processes; else the exit code, after the problem was printed. `shared`: whether all
+        /// ranks take part in the command.
+        pub fn begin(shared: bool) -> Result<Self, ExitCode> {
             let Some(launched) = Launched::find() else { return Ok(Self(None)) };
             let session = Session::begin().map_err(|error| Self(None).fail(&error.into()))?;
             let job = Self(Some(session));
             output::be_silent(job.rank() > 0);
-            match job.check(launched, work) {
+            match job.check(launched, shared) {
                 Ok(()) => Ok(job),
                 // The first rank finds the same error: it prints it and ends the others, however long that takes.
                 Err(_) if job.rank() > 0 => loop {
@@ -102,11 +92,11 @@ mod parallel {
         }
 
         /// An error here is one of all ranks, and must end them.
-        fn check(&self, launched: Launched, work: Work) -> Result<()> {
+        fn check(&self, launched: Launched, shared: bool) -> Result<()> {
             let size = self.0.as_ref().map_or(1, |session| session.ranks().size());
             anyhow::ensure!(size > 1, "{}", launched.not_connected());
             anyhow::ensure!(
-                work == Work::Shared,
+                shared,
                 "this command is the work of one process, as all but train and estimate are: leave out {}",
                 launched.by
             );

@@ -4,10 +4,11 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 
-use super::data_file::suggest;
+use super::data_file::suggestion;
 use super::failure::mistake;
-use crate::config::{Config, Places, SHIPPED, shipped};
-use crate::data::is_there;
+use super::run_folder::RunFolder;
+use crate::config::{Config, Places, SHIPPED, Shipped, shipped};
+use crate::data::{find_folder, is_there};
 use crate::nearest::{meant, nearest};
 
 /// Files of a folder that are compared with a misspelt name.
@@ -16,11 +17,11 @@ const MOST_FILES: usize = 1000;
 /// Meaning of the argument of `ztrack train`.
 pub enum Recipe {
     /// A built-in configuration.
-    Shipped { name: &'static str, text: &'static str },
+    Shipped(&'static Shipped),
     /// A configuration file.
     File(PathBuf),
-    /// A data file, or a data set by its name.
-    Data(String),
+    /// A data file, or a data set by its name, and the data folder.
+    Data { name: String, folder: PathBuf },
 }
 
 impl Recipe {
@@ -28,37 +29,35 @@ impl Recipe {
     ///
     /// # Errors
     /// An argument without a meaning; the message lists the possible ones.
-    pub fn find(word: &Path, data_folder: &Path) -> Result<Self> {
+    pub fn find(word: &Path, data_folder: Option<&Path>) -> Result<Self> {
         let name = word.to_string_lossy();
         if let Some(shipped) = shipped(&name).filter(|_| !word.is_file()) {
-            return Ok(Self::Shipped { name: shipped.name, text: shipped.text });
+            return Ok(Self::Shipped(shipped));
         }
         if word.extension().is_some_and(|extension| extension == "toml") {
+            if word.exists() {
+                return Ok(Self::File(word.into()));
+            }
             let known = word.file_stem().and_then(|stem| shipped(&stem.to_string_lossy()));
-            if let Some(known) = known.filter(|_| !word.exists()) {
-                return Err(mistake(
-                    &name,
-                    format!("is not there; the one that is built in: ztrack train {}", known.name),
-                ));
-            }
-            if !word.exists() {
-                let files = files_beside(word);
-                let remedy = match nearest(&name, files.iter().map(String::as_str)) {
-                    Some(meant) => format!("did you mean {meant}?"),
-                    None => "`ztrack config list` lists what is built in".into(),
-                };
-                return Err(mistake(&name, format!("is not there; {remedy}")));
-            }
-            return Ok(Self::File(word.into()));
+            let files = files_beside(word);
+            let remedy = match (known, nearest(&name, files.iter().map(String::as_str))) {
+                (Some(known), _) => {
+                    format!("the one that is built in: ztrack train {}", known.name)
+                }
+                (None, Some(meant)) => format!("did you mean {meant}?"),
+                (None, None) => "`ztrack config list` lists what is built in".into(),
+            };
+            return Err(mistake(&name, format!("is not there; {remedy}")));
         }
-        if word.join("config.toml").is_file() {
+        if RunFolder::is_at(word) {
             return Err(mistake(
                 &name,
                 format!("is a run folder; resume it with: ztrack train --out {name} --resume"),
             ));
         }
-        if name == "binarized-mnist" || is_there(word) || is_there(&data_folder.join(word)) {
-            return Ok(Self::Data(name.into()));
+        let folder = find_folder(data_folder);
+        if name == "binarized-mnist" || is_there(word) || is_there(&folder.join(word)) {
+            return Ok(Self::Data { name: name.into(), folder });
         }
         let names: Vec<_> = SHIPPED.iter().map(|shipped| shipped.name).collect();
         let mut files = files_beside(word);
@@ -74,21 +73,21 @@ impl Recipe {
     /// Name of the run folder below `runs`.
     pub fn run_name(&self) -> Result<PathBuf> {
         match self {
-            Self::Shipped { name, .. } => Ok(name.into()),
+            Self::Shipped(shipped) => Ok(shipped.name.into()),
             Self::File(path) => file_stem(path),
-            Self::Data(name) => file_stem(Path::new(name)),
+            Self::Data { name, .. } => file_stem(Path::new(name)),
         }
     }
 
     /// The configuration with overrides, and the origin of its keys.
-    pub fn config(&self, overrides: &[String], data_folder: &Path) -> Result<(Config, Places)> {
+    pub fn config(&self, overrides: &[String]) -> Result<(Config, Places)> {
         match self {
-            Self::Shipped { name, text } => {
+            Self::Shipped(Shipped { name, text, .. }) => {
                 Ok(Config::parse_named(text, &format!("built-in {name}"), overrides)?)
             }
             Self::File(path) => Ok(Config::load_with_places(path, overrides)?),
-            Self::Data(name) => {
-                let text = suggest(name, data_folder, overrides)?;
+            Self::Data { name, folder } => {
+                let text = suggestion(name, folder, overrides, &[])?;
                 Ok(Config::parse_named(&text, &format!("suggested for {name}"), overrides)?)
             }
         }

@@ -1,7 +1,6 @@
 //! `ztrack report`: a run, or several, as one HTML page.
 
 use std::path::{Path, PathBuf};
-use std::process::ExitCode;
 
 use anyhow::{Context, Result, ensure};
 use clap::Args;
@@ -56,7 +55,7 @@ pub fn read(folder: &Path) -> error::Result<RunFiles> {
 
 impl Report {
     /// Writes the page and prints its path.
-    pub fn run(self) -> Result<ExitCode> {
+    pub fn run(self) -> Result<()> {
         ensure!(
             self.seconds >= 0.0 && self.seconds.is_finite(),
             "--seconds: a number of at least 0 is needed, got {}",
@@ -74,7 +73,7 @@ impl Report {
         };
         write_bytes(&out, html.as_bytes())?;
         tell(&format!("{}: open it in a browser", out.display()));
-        Ok(ExitCode::SUCCESS)
+        Ok(())
     }
 
     fn out(&self) -> Result<PathBuf> {

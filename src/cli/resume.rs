@@ -1,7 +1,5 @@
 //! Resuming a run: its state, its records, and whether they fit together.
 
-use std::path::Path;
-
 use anyhow::{Context, Result, bail};
 
 use super::about::about;
@@ -16,39 +14,32 @@ use crate::model::Device;
 use crate::record::{About, Csv, NoticeLog, Recorder, Run, TensorBoard};
 use crate::training::{Changes, Trainer};
 
-/// A run with its recorders, at its last checkpoint.
-pub struct Resumed {
-    pub trainer: Trainer,
-    pub recorders: Recorders,
-}
-
 /// Recorders of the run folder.
 pub type Recorders = Vec<Box<dyn Recorder>>;
 
 /// Recorders of a run that starts.
 pub fn create_recorders(folder: &RunFolder, about: About) -> Result<Recorders> {
     Ok(vec![
-        Box::new(TensorBoard::create(folder.tensorboard())?.about(about)),
+        Box::new(TensorBoard::create(folder.path())?.about(about)),
         Box::new(Csv::create(folder.metrics())?),
         Box::new(NoticeLog::create(folder.notices())?),
     ])
 }
 
-/// Loads the last checkpoint. Nothing in the folder changes before everything was found to fit; `changes` says whether a misfit is an
-/// error, or is recorded in the run. The other ranks get the state that the run continues from.
+/// The run at its last checkpoint, with its recorders. Nothing in the folder changes before everything was found to fit; `changes` says
+/// whether a misfit is an error, or is recorded in the run. The other ranks get the state that the run continues from.
 pub fn resume(
     config: &Config,
     splits: Splits,
     device: &Device,
-    (folder, out): (&RunFolder, &Path),
+    folder: &RunFolder,
     changes: Changes,
     others: &Waiting<'_>,
-) -> Result<Resumed> {
-    let cannot = || format!("cannot resume {}", out.display());
+) -> Result<(Trainer, Recorders)> {
+    let cannot = || format!("cannot resume {}", folder.path().display());
     let about = about(config, &splits)?;
-    let known = |trainer: &Trainer| trainer.identity().forced().len();
     if folder.newest_state()?.is_none()
-        && let Some(trial) = chosen(out)?
+        && let Some(trial) = chosen(folder.path())?
     {
         folder.take_over(&trial)?;
     }
@@ -75,13 +66,13 @@ pub fn resume(
         check_records(&mut trainer, folder, update, changes).with_context(cannot)?;
     }
     let forced = trainer.identity().forced();
-    forced[before.min(known(&trainer))..]
+    forced[before.min(forced.len())..]
         .iter()
         .for_each(|notice| tell(&format!("warning: forced: {notice}")));
-    write_bytes(RunFolder::config_path(out), config.to_toml()?.as_bytes())?;
+    write_bytes(RunFolder::config_path(folder.path()), config.to_toml()?.as_bytes())?;
     let recorders: Recorders = match update {
         Some(update) => vec![
-            Box::new(TensorBoard::resume(folder.tensorboard(), update)?.about(about)),
+            Box::new(TensorBoard::resume(folder.path(), update)?.about(about)),
             Box::new(Csv::resume(folder.metrics(), update)?),
             Box::new(NoticeLog::resume(folder.notices(), update)?),
         ],
@@ -90,7 +81,7 @@ pub fn resume(
             create_recorders(folder, about)?
         }
     };
-    Ok(Resumed { trainer, recorders })
+    Ok((trainer, recorders))
 }
 
 /// An error, or a notice that the run records.
@@ -123,7 +114,7 @@ fn check_records(
     let validation =
         trainer.identity().rows().contains_key("validation").then_some(Run::Validation);
     for run in [Run::Train].into_iter().chain(validation) {
-        logs.push((run.folder(), TensorBoard::written(folder.tensorboard(), run, update)?));
+        logs.push((run.folder(), TensorBoard::written(folder.path(), run, update)?));
     }
     for (log, found) in logs {
         if let Some(gap) = recorded.missing_in(found, trainer.identity().lost(log)) {
@@ -137,6 +128,6 @@ fn check_records(
 
 /// Records of a run that was killed before tracking started, so that they can be written again.
 fn remove_records(folder: &RunFolder) -> Result<()> {
-    TensorBoard::remove(folder.tensorboard())?;
+    TensorBoard::remove(folder.path())?;
     Ok(remove_if_there(&folder.metrics())?)
 }

@@ -80,10 +80,7 @@ impl RowOptions {
             })?;
             return Ok(name);
         }
-        let data = match missing {
-            true => self.options.load_with_missing(&name, model, seed)?,
-            false => self.options.load(&name, model, seed)?,
-        };
+        let data = self.options.load(&name, model, seed, missing)?;
         data.compare(model.file.trained_on.as_ref())?;
         for (split, dataset) in splits(&data, &name, split)? {
             let (bits, missing) = (data.binarized(dataset)?, dataset.missing.clone());

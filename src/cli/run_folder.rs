@@ -45,7 +45,8 @@ pub struct RunFolder {
 
 impl RunFolder {
     /// Creates a folder; refuses one with content, and leaves it unchanged.
-    pub fn create(path: &Path, config_toml: &str, keep: usize) -> Result<Self> {
+    pub fn create(path: &Path, config: &Config) -> Result<Self> {
+        let toml = config.to_toml()?;
         RunLock::refuse_if_taken(path)?;
         refuse_if_used(path)?;
         if path.is_symlink() && !path.exists() {
@@ -53,12 +54,13 @@ impl RunFolder {
         }
         fs::create_dir_all(path)
             .with_context(|| format!("cannot create run folder {}", path.display()))?;
-        let mut folder = Self { path: path.into(), keep, lock: RunLock::take(path)?, states: None };
+        let (lock, keep) = (RunLock::take(path)?, config.checkpoint.keep);
+        let mut folder = Self { path: path.into(), keep, lock, states: None };
         // Another process may have been first, and may have ended since.
         refuse_if_used(path)?;
         remove_leftovers(path)?;
         // Written first, so that the run can be resumed from its beginning.
-        write_bytes(path.join(CONFIG), config_toml.as_bytes())?;
+        write_bytes(path.join(CONFIG), toml.as_bytes())?;
         folder.create_subfolders()?;
         Ok(folder)
     }
@@ -99,6 +101,11 @@ impl RunFolder {
         if config.is_file() { Ok(()) } else { Err(crate::Error::file(&config, gone)) }
     }
 
+    /// Whether this is the folder of a run.
+    pub fn is_at(path: &Path) -> bool {
+        Self::config_path(path).is_file()
+    }
+
     /// The resolved configuration of a run folder.
     pub fn config_path(path: &Path) -> PathBuf {
         path.join(CONFIG)
@@ -114,9 +121,8 @@ impl RunFolder {
         self.path.join(NOTICES)
     }
 
-    /// The folder that TensorBoard's runs are in: the run folder itself, so that their names are NAME/train and
-    /// NAME/validation.
-    pub fn tensorboard(&self) -> &Path {
+    /// The folder, and that of TensorBoard's runs, whose names are NAME/train and NAME/validation.
+    pub fn path(&self) -> &Path {
         &self.path
     }
 
@@ -135,11 +141,11 @@ impl RunFolder {
 
     /// The summary of a run that has ended with these settings and has all its files; `None` where the last audits or the report are
     /// still to be done.
-    pub fn ended_summary(path: &Path, config: &Config) -> Result<Option<Summary>> {
+    pub fn ended_summary(&self, config: &Config) -> Result<Option<Summary>> {
         let configuration = serde_json::to_value(config)?;
-        let complete = [LAST, REPORT, CURVES].iter().all(|name| path.join(name).is_file());
-        let summary = Self::summary(path).filter(|it| it.configuration == configuration);
-        let best = path.join(BEST).is_file();
+        let complete = [LAST, REPORT, CURVES].iter().all(|name| self.path.join(name).is_file());
+        let summary = Self::summary(&self.path).filter(|it| it.configuration == configuration);
+        let best = self.best_model().is_file();
         Ok(summary.filter(|it| complete && (best || it.best.candidates_audited == 0)))
     }
 
@@ -292,7 +298,7 @@ pub fn refuse_if_used(path: &Path) -> Result<()> {
         })
     };
     if fs::read_dir(path).is_ok_and(|entries| entries.into_iter().any(used)) {
-        let what = match RunFolder::config_path(path).is_file() {
+        let what = match RunFolder::is_at(path) {
             true => "exists: continue it with --resume, or choose another with --out",
             false => {
                 "has no config.toml, without which it cannot be resumed: put that back, or choose another with --out"

@@ -1,7 +1,6 @@
 //! `ztrack runs`: the runs of a folder, one a line.
 
 use std::path::{Path, PathBuf};
-use std::process::ExitCode;
 
 use anyhow::{Context, Result};
 use clap::{Args, ValueEnum};
@@ -9,6 +8,7 @@ use serde::Serialize;
 
 use super::output::{print, print_json, tell};
 use super::report::read;
+use super::run_folder::RunFolder;
 use crate::report::RunFiles;
 
 /// List runs: state, updates, best model, age, doubt
@@ -73,7 +73,7 @@ struct Line {
 
 impl Runs {
     /// Prints a table, newest first.
-    pub fn run(self) -> Result<ExitCode> {
+    pub fn run(self) -> Result<()> {
         let mut lines = Vec::new();
         for folder in folders(&self.folder)? {
             match read(&folder) {
@@ -90,19 +90,19 @@ impl Runs {
         };
         lines.sort_by(|a, b| rank(a).total_cmp(&rank(b)).then(a.name.cmp(&b.name)));
         if self.json {
-            print_json(&lines)?;
-        } else if lines.is_empty() {
-            tell(&format!("no runs in {}: ztrack train makes one", self.folder.display()));
-        } else {
-            print(&table(&lines))?;
+            return print_json(&lines);
         }
-        Ok(ExitCode::SUCCESS)
+        if lines.is_empty() {
+            tell(&format!("no runs in {}: ztrack train makes one", self.folder.display()));
+            return Ok(());
+        }
+        print(&table(&lines))
     }
 }
 
 /// The run folders in a folder, by name, or itself where it is one.
 pub fn folders(folder: &Path) -> Result<Vec<PathBuf>> {
-    if folder.join("config.toml").is_file() {
+    if RunFolder::is_at(folder) {
         return Ok(vec![folder.to_path_buf()]);
     }
     let entries = std::fs::read_dir(folder).with_context(|| {
@@ -110,7 +110,7 @@ pub fn folders(folder: &Path) -> Result<Vec<PathBuf>> {
     })?;
     let mut folders: Vec<PathBuf> = entries
         .filter_map(|entry| Some(entry.ok()?.path()))
-        .filter(|path| path.join("config.toml").is_file())
+        .filter(|path| RunFolder::is_at(path))
         .collect();
     folders.sort();
     Ok(folders)

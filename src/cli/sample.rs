@@ -7,15 +7,15 @@ use anyhow::{Context, Result, bail, ensure};
 use clap::Args;
 
 use super::completed::Completed;
-use super::data_options::{Data, DataOptions, stored_base};
+use super::data_options::{Data, DataOptions};
 use super::device::DeviceName;
 use super::evaluate::known_log_z;
-use super::failure::IN_DOUBT;
+use super::failure::strict_code;
 use super::model_options::{Model, ModelOptions};
 use super::output::{may_write, tell};
 use super::state_files::{csv, fasta, npy, sheet};
 use super::teller::Teller;
-use crate::checkpoint::write_bytes;
+use crate::checkpoint::{parent, write_bytes};
 use crate::data::{Categories, ImageShape, Neighbour, nearest_rows};
 use crate::engine::BitMatrix;
 use crate::error::Error;
@@ -118,14 +118,10 @@ impl Sample {
         let data = self.rows_near(&model)?;
         let rows = data.as_ref().map(Data::binarized_or_drawn).transpose()?;
         let variables = &model.file.parameters.variables;
-        let marginals = match (&rows, &model.file.trained_on) {
-            (Some(rows), _) => Some(BaseDistribution::from_marginals(
-                rows,
-                BaseDistribution::PSEUDO_COUNT,
-                variables,
-            )?),
-            (None, Some(trained_on)) => Some(stored_base(trained_on, variables)?.0),
-            (None, None) => None,
+        let marginals = match (&data, &rows, &model.file.trained_on) {
+            (Some(data), Some(rows), _) => Some(data.base(rows)?),
+            (_, _, Some(stored)) => Some(stored.base(BaseDistribution::PSEUDO_COUNT, variables)?),
+            _ => None,
         };
         let (marginals, states) = (marginals.as_ref(), model.file.states.as_ref());
         let known = Known { marginals, rows: rows.as_ref(), states, ..Known::default() };
@@ -134,11 +130,9 @@ impl Sample {
         let mut settings = automatic_settings(chains, temperatures, burn_in, budget, seed)?;
         settings.device = self.device.device()?;
         // An unwritable path is reported before the computation.
-        if let Some(folder) = self.out.parent().filter(|folder| !folder.as_os_str().is_empty()) {
-            std::fs::create_dir_all(folder).map_err(Error::io("create folder", folder))?;
-        }
-        let mut teller = Teller::new(self.verbose);
-        teller.method("sample", true);
+        let folder = parent(&self.out);
+        std::fs::create_dir_all(folder).map_err(Error::io("create folder", folder))?;
+        let mut teller = Teller::new(self.verbose, "sample");
         let amount = (self.count, self.sweeps);
         let mut told = |line: &str| teller.line(line);
         let samples = Equilibrium::of(&model.file.parameters, &settings, known, amount, &mut told)?;
@@ -158,8 +152,7 @@ impl Sample {
         if let (Some((rows, nearest)), Some(data)) = (&nearest, &data) {
             tell_distances(rows, nearest, data, variables)?;
         }
-        let refused = self.strict && !samples.trust.is_sound();
-        Ok(if refused { ExitCode::from(IN_DOUBT) } else { ExitCode::SUCCESS })
+        Ok(strict_code(self.strict, samples.trust.is_sound()))
     }
 
     /// Writes draws of rows with missing cells.
@@ -171,8 +164,7 @@ impl Sample {
         self.write(model, format, &draws, None)?;
         let (out, count) = (self.out.display(), self.count);
         tell(&format!("{out}: {count} samples of each of {} rows", done.found.len()));
-        let refused = !done.is_sound() && self.strict;
-        Ok(if refused { ExitCode::from(IN_DOUBT) } else { ExitCode::SUCCESS })
+        Ok(strict_code(self.strict, done.is_sound()))
     }
 
     fn write(
@@ -225,7 +217,7 @@ impl Sample {
             "--nearest: name the data the model was trained on by --data; only models in a run folder tell theirs"
         );
         let name = self.data.clone().or(of_run);
-        name.map(|name| self.options.load(&name, model, self.seed)).transpose()
+        name.map(|name| self.options.load(&name, model, self.seed, false)).transpose()
     }
 
     fn tell(&self, samples: &Equilibrium, from_run: bool) {

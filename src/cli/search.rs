@@ -17,7 +17,6 @@ use super::sweep_axis::Axis;
 use super::sweep_processes::outcome;
 use crate::checkpoint::write_bytes;
 use crate::config::Config;
-use crate::data::find_folder;
 use crate::limited::read_text_of_run;
 use crate::report::SEARCH;
 use crate::training::Trainer;
@@ -59,7 +58,7 @@ impl<'a> Search<'a> {
     ) -> Option<Self> {
         let asked = given(overrides, "training.preset") == Some("best")
             && given(overrides, "model.hidden").is_none();
-        (asked && matches!(recipe, Recipe::Data(_))).then_some(Self {
+        (asked && matches!(recipe, Recipe::Data { .. })).then_some(Self {
             what,
             recipe,
             out,
@@ -127,7 +126,7 @@ impl<'a> Search<'a> {
 
     fn config(&self, settings: &[String]) -> Result<(Config, crate::config::Places)> {
         let overrides = [self.overrides, settings].concat();
-        self.recipe.config(&overrides, &find_folder(self.data_folder))
+        self.recipe.config(&overrides)
     }
 
     fn held_out(&self) -> Result<HeldOut> {

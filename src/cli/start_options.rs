@@ -5,7 +5,7 @@ use std::path::Path;
 use anyhow::{Result, bail};
 use clap::{Args, ValueEnum};
 
-use super::data_options::{Data, DataOptions, stored_base};
+use super::data_options::{Data, DataOptions};
 use super::model_options::Model;
 use super::output::tell;
 use crate::engine::BitMatrix;
@@ -112,7 +112,7 @@ impl StartOptions {
         // Marginals in the file are those of visible units, like those of data.
         let stored = model.file.trained_on.as_ref().filter(|_| !self.transpose);
         let data = match (data, &model.run) {
-            (Some(name), _) => Some(options.load(name, model, seed)?),
+            (Some(name), _) => Some(options.load(name, model, seed, false)?),
             (None, Some(run)) if !self.transpose => of_run(run, model, options, seed),
             (None, _) => None,
         };
@@ -122,14 +122,15 @@ impl StartOptions {
         let rows = data.as_ref().map(Data::binarized_or_drawn).transpose()?;
         let held_out = data.as_ref().map(Data::all_held_out).transpose()?.flatten();
         let parameters = if self.transpose { in_file.transposed() } else { in_file };
-        let (base, mut base_name) = match (start, &data, stored) {
-            (StartName::Marginals, Some(data), _) => (
-                data.base()?.of(&parameters.variables),
+        let (base, mut base_name) = match (start, data.as_ref().zip(rows.as_ref()), stored) {
+            (StartName::Marginals, Some((data, rows)), _) => (
+                data.base(rows)?.of(&parameters.variables),
                 format!("marginals of {}", data.splits.train.name),
             ),
-            (StartName::Marginals, None, Some(stored)) => {
-                stored_base(stored, &parameters.variables)?
-            }
+            (StartName::Marginals, None, Some(stored)) => (
+                stored.base(BaseDistribution::PSEUDO_COUNT, &parameters.variables)?,
+                format!("marginals of {}, in the model file", stored.data),
+            ),
             (StartName::Marginals, None, None) => {
                 bail!("--start marginals: name the data with --data")
             }
@@ -157,7 +158,7 @@ impl StartOptions {
 
 /// The data of the run that the model is from; prints a line if they cannot be read.
 fn of_run(run: &Path, model: &Model, options: &DataOptions, seed: u64) -> Option<Data> {
-    let loaded = options.load(&run.to_string_lossy(), model, seed);
+    let loaded = options.load(&run.to_string_lossy(), model, seed, false);
     loaded
         .inspect_err(|error| {
             let rest = match &model.file.trained_on {

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use std::path::Path;
 use std::sync::Arc;
 
-use super::provenance::Provenance;
+use super::provenance;
 use super::run_folder::{REPORT, RunFolder};
 use super::terminal;
 use crate::error::Result;
@@ -31,7 +31,7 @@ impl Summary {
             }
         };
         let comparison = trainer.comparison(&parameters, (best.log_z, best.log_z_std_error))?;
-        let provenance = Provenance::now();
+        let processor_seconds = provenance::processor_seconds();
         let seconds = trainer.seconds();
         let standing = trainer.standing();
         let last = standing.last.as_ref();
@@ -40,7 +40,7 @@ impl Summary {
             updates: trainer.updates(),
             epochs: trainer.epoch(),
             seconds,
-            processor_seconds: provenance.processor_seconds,
+            processor_seconds,
             log_z: last.map_or(f64::NAN, |last| last.log_z),
             log_z_std_error: last.map_or(f64::NAN, |last| last.log_z_std_error),
             sound: last.is_some_and(|last| last.trust.is_sound()),
@@ -61,9 +61,9 @@ impl Summary {
             improved_late: trainer.improved_late(reason),
             forced: trainer.identity().forced().to_vec(),
             version: env!("CARGO_PKG_VERSION").into(),
-            command: provenance.command,
-            date: provenance.date,
-            threads: provenance.threads,
+            command: provenance::command(),
+            date: provenance::now(),
+            threads: rayon::current_num_threads(),
             seed: trainer.config().seed,
             data: trainer.identity().rows().clone(),
             times: Times { final_audits: seconds - trained, ..*trainer.times() },

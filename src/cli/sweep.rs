@@ -6,17 +6,15 @@ use std::process::ExitCode;
 use anyhow::{Result, bail, ensure};
 use clap::Args;
 
-use super::output::{print, tell};
+use super::output::{LiveLines, print, tell};
 use super::recipe::Recipe;
 use super::report::read;
 use super::run_folder::{REPORT, RunFolder};
 use super::signals::INTERRUPTED;
 use super::sweep_axis::{Axis, MOST_RUNS, axis};
-use super::sweep_processes::Shown;
 use super::sweep_table::table;
 use crate::checkpoint::write_bytes;
 use crate::config::Config;
-use crate::data::find_folder;
 use crate::report::{self, RunFiles};
 
 /// Train with every combination of some settings, and compare the results
@@ -95,8 +93,8 @@ impl Sweep {
         if let Some(out) = &self.out {
             return Ok(out.clone());
         }
-        let folder = find_folder(self.data_folder.as_deref());
-        let mut name = Recipe::find(&self.what, &folder)?.run_name()?.into_os_string();
+        let recipe = Recipe::find(&self.what, self.data_folder.as_deref())?;
+        let mut name = recipe.run_name()?.into_os_string();
         name.push("-sweep");
         Ok(Path::new("runs").join(name))
     }
@@ -105,16 +103,15 @@ impl Sweep {
     pub(super) fn trained(&self, out: &Path) -> Result<Option<(Vec<Trained>, usize)>> {
         ensure!(self.jobs > 0, "--jobs: at least 1 is needed");
         let points = self.points(out)?;
-        let folder = find_folder(self.data_folder.as_deref());
-        let recipe = Recipe::find(&self.what, &folder)?;
+        let recipe = Recipe::find(&self.what, self.data_folder.as_deref())?;
         let mut left = Vec::new();
         // All mistakes are found before the first run.
         for point in &points {
             let settings = [&self.overrides[..], &point.settings].concat();
-            let (config, _) = recipe.config(&settings, &folder)?;
-            let saved = RunFolder::config_path(&point.folder);
+            let (config, _) = recipe.config(&settings)?;
             ensure!(
-                !saved.is_file() || Config::load(&saved, &[])? == config,
+                !RunFolder::is_at(&point.folder)
+                    || Config::load(&RunFolder::config_path(&point.folder), &[])? == config,
                 "{} was made with other settings: choose another --out, or delete it",
                 point.folder.display()
             );
@@ -123,13 +120,13 @@ impl Sweep {
             }
         }
         let (all, done) = (points.len(), points.len() - left.len());
-        Shown::new(self.quiet)
-            .say(&format!("{all} runs in {}, {done} of them done", out.display()));
+        let first = format!("{all} runs in {}, {done} of them done", out.display());
+        self.say(&mut LiveLines::new(), &first);
         let Some((failed, mut stopped)) = self.train(left, &points)? else {
             tell("interrupted; the same command continues");
             return Ok(None);
         };
-        let ended = points.into_iter().filter(|it| RunFolder::config_path(&it.folder).is_file());
+        let ended = points.into_iter().filter(|it| RunFolder::is_at(&it.folder));
         let runs = ended.map(|Point { settings, folder }| {
             Ok(Trained { settings, run: read(&folder)?, stopped: stopped.remove(&folder) })
         });

@@ -2,22 +2,19 @@
 
 use std::collections::BTreeMap;
 use std::fs::File;
-use std::io::{IsTerminal, Read, Seek, stderr};
-use std::path::{Path, PathBuf};
+use std::io::{Read, Seek};
+use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use anyhow::{Context, Result};
 
-use super::output::tell;
+use super::output::LiveLines;
 use super::run_folder::RunFolder;
 use super::signals;
 use super::sweep::{Point, Sweep};
 use super::sweep_stop::Curve;
-use super::teller::INDENT;
-use super::terminal::message;
-use crate::record::{Screen, wrap};
 use crate::report::summary::Summary;
 use crate::report::{self, RunFiles};
 use crate::training::TrainingState;
@@ -35,56 +32,14 @@ struct Running<'a> {
     messages: File,
 }
 
-/// What is printed: lines that stay, and on a terminal the progress of the runs below them.
-pub(super) struct Shown {
-    screen: Option<Screen>,
-    /// Whether only failures stay.
-    quiet: bool,
-}
-
-impl Shown {
-    pub(super) fn new(quiet: bool) -> Self {
-        Self { screen: stderr().is_terminal().then(Screen::new), quiet }
-    }
-
-    pub(super) fn say(&mut self, line: &str) {
-        if !self.quiet {
-            self.print(line);
-        }
-    }
-
-    fn print(&mut self, line: &str) {
-        match &mut self.screen {
-            Some(screen) => screen.draw(&[message(line)], &[]),
-            None => tell(line),
-        }
-    }
-
-    fn progress(&mut self, running: &[Running]) {
-        let Some(screen) = &mut self.screen else { return };
-        let lines = running
-            .iter()
-            .filter_map(|run| Some(run.point.name().into_owned() + &progress(&run.point.folder)?));
-        let lines: Vec<String> =
-            lines.flat_map(|line| wrap(&message(&line), screen.width(), INDENT)).collect();
-        screen.draw(&[], &lines);
-    }
-}
-
-impl Drop for Shown {
-    fn drop(&mut self) {
-        self.screen.iter_mut().for_each(|screen| screen.draw(&[], &[]));
-    }
-}
-
 /// How far a run is, if it has begun.
-fn progress(folder: &Path) -> Option<String> {
-    let run = RunFiles::read(folder, true).ok()?;
+fn progress(Running { point, .. }: &Running) -> Option<String> {
+    let run = RunFiles::read(&point.folder, true).ok()?;
     let update = run.metrics.update(run.metrics.rows().checked_sub(1)?);
     let of = run.planned().map_or(String::new(), |planned| format!(" of {planned}"));
     let value = run.metrics.last("validation_log_likelihood");
     let value = value.map_or(String::new(), |value| format!(", validation {value:.3}"));
-    Some(format!(": update {update}{of}{value}"))
+    Some(format!("{}: update {update}{of}{value}", point.name()))
 }
 
 impl Sweep {
@@ -93,6 +48,13 @@ impl Sweep {
         let read = |point: &Point| RunFiles::read(&point.folder, true).ok();
         let points = points.iter().filter(|_| !self.keep_all);
         points.filter_map(read).map(|run| Curve::of(&run)).collect()
+    }
+
+    /// Prints a line, unless only failures are.
+    pub(super) fn say(&self, lines: &mut LiveLines, line: &str) {
+        if !self.quiet {
+            lines.say(line);
+        }
     }
 
     /// Trains what is left; how many failed, and why others were stopped; `None` if interrupted.
@@ -104,7 +66,7 @@ impl Sweep {
         let interrupted = signals::listen()?;
         let (count, mut failed, mut done) = (left.len(), 0, 0);
         let (mut left, mut running) = (left.into_iter(), Vec::<Running>::new());
-        let (mut told, mut shown) = (false, Shown::new(self.quiet));
+        let (mut told, mut lines) = (false, LiveLines::new());
         let mut beaten = BTreeMap::<PathBuf, String>::new();
         let beaten_now = |point: &Point| {
             let run = RunFiles::read(&point.folder, true).ok().filter(|_| !self.keep_all)?;
@@ -116,7 +78,10 @@ impl Sweep {
                 let Some((point, settings)) = left.next() else { break };
                 if let Some(why) = beaten_now(point) {
                     done += 1;
-                    shown.say(&format!("{done} of {count}: {} stays stopped: {why}", point.name()));
+                    self.say(
+                        &mut lines,
+                        &format!("{done} of {count}: {} stays stopped: {why}", point.name()),
+                    );
                     beaten.insert(point.folder.clone(), why);
                     continue;
                 }
@@ -130,7 +95,7 @@ impl Sweep {
                 running.iter().for_each(|it| interrupt(&it.child));
             }
             if look % COMPARED == 0 && !stopping {
-                shown.progress(&running);
+                lines.draw(running.iter().filter_map(progress));
                 for Running { point, child, .. } in &running {
                     if !beaten.contains_key(&point.folder)
                         && let Some(why) = beaten_now(point)
@@ -154,16 +119,16 @@ impl Sweep {
                 done += 1;
                 let place = format!("{done} of {count}: {name}");
                 if let Some(summary) = summary {
-                    shown.say(&format!("{place}: {}", outcome(&summary)));
+                    self.say(&mut lines, &format!("{place}: {}", outcome(&summary)));
                     let text = text_of(run.messages)?;
                     for line in text.lines().filter(|line| line.starts_with("warning:")) {
-                        shown.say(&format!("{line} ({name})"));
+                        self.say(&mut lines, &format!("{line} ({name})"));
                     }
                 } else if let Some(why) = beaten.get(folder) {
-                    shown.say(&format!("{place} stopped: {why}"));
+                    self.say(&mut lines, &format!("{place} stopped: {why}"));
                 } else {
                     failed += 1;
-                    shown.print(&format!("{place} failed ({status})\n{}", text_of(run.messages)?));
+                    lines.say(&format!("{place} failed ({status})\n{}", text_of(run.messages)?));
                 }
             }
             running = still;
@@ -184,7 +149,7 @@ impl Sweep {
         if let Some(folder) = &self.data_folder {
             command.arg("--data-folder").arg(folder);
         }
-        if RunFolder::config_path(&point.folder).is_file() {
+        if RunFolder::is_at(&point.folder) {
             command.arg("--resume");
         }
         #[cfg(unix)]

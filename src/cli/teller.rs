@@ -1,15 +1,13 @@
 //! Progress of a command that takes longer than a second: on a terminal a line with the current step, its progress and results so far. With
 //! `--verbose` a permanent line for each completed step. On standard error.
 
-use std::io::{self, IsTerminal};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use super::output::tell;
-use super::terminal::message;
+use super::output::{LiveLines, tell};
 use crate::context::progress::{Watch, lock};
 use crate::estimators::Step;
-use crate::record::{Screen, redraw, wrap};
+use crate::record::redraw;
 
 /// Time before the first output.
 const PATIENCE: Duration = Duration::from_secs(1);
@@ -17,8 +15,6 @@ const PATIENCE: Duration = Duration::from_secs(1);
 const LOOK: Duration = Duration::from_millis(250);
 /// Time between two lines without a terminal, on which a line could be overwritten.
 const LINES: Duration = Duration::from_secs(10);
-/// Spaces before the second line of a long progress line.
-pub(super) const INDENT: usize = 4;
 
 /// Shows the steps of a computation.
 pub struct Teller {
@@ -31,21 +27,20 @@ struct Shown {
     start: Instant,
     watch: Watch,
     method: String,
-    /// The bottom of the terminal; `None` without one.
-    screen: Option<Screen>,
+    live: LiveLines,
     /// The last line without a terminal.
     told: Option<Instant>,
     ended: bool,
 }
 
 impl Teller {
-    /// Starts the clock; `verbose`: whether results of steps are printed.
-    pub fn new(verbose: bool) -> Self {
+    /// Starts the clock; `verbose`: whether results of steps are printed; `method`: the first one.
+    pub fn new(verbose: bool, method: &str) -> Self {
         let shown = Arc::new(Mutex::new(Shown {
             start: Instant::now(),
             watch: Watch::start(),
-            method: "start".into(),
-            screen: io::stderr().is_terminal().then(Screen::new),
+            method: method.into(),
+            live: LiveLines::new(),
             told: None,
             ended: false,
         }));
@@ -65,11 +60,11 @@ impl Teller {
     }
 
     /// The method that comes next, and whether it does work of its own.
-    pub fn method(&mut self, name: &str, works: bool) {
+    fn method(&self, name: &str, works: bool) {
         let mut shown = lock(&self.shown);
         shown.method = name.into();
         shown.watch.forget();
-        if works && shown.screen.is_none() && shown.start.elapsed() > PATIENCE {
+        if works && !shown.live.are_drawn() && shown.start.elapsed() > PATIENCE {
             tell(&format!("{}: running", shown.place()));
         }
     }
@@ -81,12 +76,12 @@ impl Teller {
         }
         let mut shown = lock(&self.shown);
         let line = format!("{}: {line}", shown.place());
-        shown.say(&line);
+        shown.live.say(&line);
     }
 
     /// Prints a line at once.
     pub fn say(&self, line: &str) {
-        lock(&self.shown).say(line);
+        lock(&self.shown).live.say(line);
     }
 }
 
@@ -94,18 +89,11 @@ impl Drop for Teller {
     fn drop(&mut self) {
         let mut shown = lock(&self.shown);
         shown.ended = true;
-        shown.screen.iter_mut().for_each(|screen| screen.draw(&[], &[]));
+        shown.live.draw([]);
     }
 }
 
 impl Shown {
-    fn say(&mut self, line: &str) {
-        match &mut self.screen {
-            Some(screen) => screen.draw(&[message(line)], &[]),
-            None => tell(line),
-        }
-    }
-
     /// When, and by which method.
     fn place(&self) -> String {
         format!("{:6.1} s  {}", self.start.elapsed().as_secs_f64(), self.method)
@@ -115,9 +103,8 @@ impl Shown {
         let stage = self.watch.now().filter(|_| self.start.elapsed() > PATIENCE);
         let Some(stage) = stage.filter(|_| !self.ended) else { return };
         let line = format!("{}: {}", self.place(), stage);
-        if let Some(screen) = &mut self.screen {
-            let lines = wrap(&message(&line), screen.width(), INDENT);
-            screen.draw(&[], &lines);
+        if self.live.are_drawn() {
+            self.live.draw([line]);
         } else if self.told.is_none_or(|told| told.elapsed() > LINES) {
             self.told = Some(Instant::now());
             tell(&line);

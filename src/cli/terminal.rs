@@ -2,7 +2,7 @@
 //!
 //! A terminal interprets escape sequences from any source: a file name could move the cursor, change colours or answer in the user's place.
 
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::fmt::Write as _;
 
 use crate::record::markup::reorders;
@@ -16,29 +16,26 @@ const LONGEST: usize = 8000;
 
 /// Control characters, except line ends, as `\u{1b}`. So are the marks that reorder text, with which a name can look like another.
 pub fn escaped(text: &str) -> String {
-    let mut safe = String::with_capacity(text.len());
-    for character in text.chars() {
-        match character {
-            '\n' => safe.push('\n'),
-            c if is_unsafe(c) => safe.extend(c.escape_unicode()),
-            c => safe.push(c),
-        }
-    }
-    safe
+    escaped_as(text, |safe, character| safe.extend(character.escape_unicode()))
 }
 
 /// JSON with control characters and marks inside its strings escaped: JSON allows them, but a terminal would interpret them.
 pub fn escaped_json(json: &str) -> String {
-    let mut safe = String::with_capacity(json.len());
-    for character in json.chars() {
+    escaped_as(json, |safe, character| {
+        for unit in character.encode_utf16(&mut [0; 2]) {
+            // Writing to a String cannot fail.
+            let _ = write!(safe, "\\u{unit:04x}");
+        }
+    })
+}
+
+fn escaped_as(text: &str, escape: impl Fn(&mut String, char)) -> String {
+    let mut safe = String::with_capacity(text.len());
+    for character in text.chars() {
         if character == '\n' || !is_unsafe(character) {
             safe.push(character);
         } else {
-            let mut units = [0; 2];
-            for unit in character.encode_utf16(&mut units) {
-                // Writing to a String cannot fail.
-                let _ = write!(safe, "\\u{unit:04x}");
-            }
+            escape(&mut safe, character);
         }
     }
     safe
@@ -63,6 +60,11 @@ pub fn message(text: &str) -> String {
         }
     }
     escaped(&shown)
+}
+
+/// A command with its arguments quoted for a shell, if needed.
+pub fn command_line(parts: impl IntoIterator<Item = OsString>) -> String {
+    parts.into_iter().map(|part| quoted(&part)).collect::<Vec<_>>().join(" ")
 }
 
 /// An argument quoted for a shell, if needed.

@@ -7,7 +7,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 
 use anyhow::{Context, Result, bail};
-use clap::{Args, ValueEnum};
+use clap::Args;
 
 use super::about::about;
 use super::device::DeviceName;
@@ -16,7 +16,7 @@ use super::failure::{mistake, with_causes};
 use super::output::{print, tell, tell_density};
 use super::ranks::exchanged;
 use super::recipe::Recipe;
-use super::resume::{Recorders, Resumed, create_recorders, resume};
+use super::resume::{Recorders, create_recorders, resume};
 use super::run_folder::{RunFolder, refuse_if_used};
 use super::run_lock::RunLock;
 use super::search::{MINUTES, Search};
@@ -27,7 +27,6 @@ use crate::Error;
 use crate::collective::{self, Collective, Solo, gather_one};
 use crate::config::{Config, Places};
 use crate::context::interrupt;
-use crate::data::find_folder;
 use crate::record::{ProgressBar, Tee};
 use crate::report::summary::Summary;
 use crate::training::{Changes, StopReason, Trainer, run};
@@ -89,7 +88,8 @@ impl Train {
         if ranks.rank() > 0 {
             return self.take_part(ranks.as_ref());
         }
-        let recipe = self.recipe()?;
+        let find = |what: &PathBuf| Recipe::find(what, self.data_folder.as_deref());
+        let recipe = self.what.as_ref().map(find).transpose()?;
         let out = self.out_folder(recipe.as_ref())?;
         if self.force && !self.resume {
             let remedy = format!("delete {} first, or choose another --out", out.display());
@@ -108,7 +108,7 @@ impl Train {
                     Some(settings) => {
                         self.overrides.extend(settings);
                         let (config, _) = self.config(Some(recipe), &out)?;
-                        RunFolder::create(&out, &config.to_toml()?, config.checkpoint.keep)?;
+                        RunFolder::create(&out, &config)?;
                         self.resume = true;
                     }
                     None => return Ok(ExitCode::from(INTERRUPTED)),
@@ -136,32 +136,30 @@ impl Train {
             print(&collective::with(Arc::new(Solo), forecast)?)?;
             return Ok(ExitCode::SUCCESS);
         }
-        let keep = config.checkpoint.keep;
         let interrupted = signals::listen()?;
         let others = Waiting { ranks: ranks.as_ref(), config: &config, read: self.read_data };
         let (trainer, folder, recorders) = if let Some(lock) = lock {
-            let folder = RunFolder::open(&out, lock, keep)?;
+            let folder = RunFolder::open(&out, lock, config.checkpoint.keep)?;
             let changes = if self.force { Changes::Forced } else { Changes::Refused };
-            let Resumed { trainer, recorders } =
-                resume(&config, splits, &device, (&folder, &out), changes, &others)?;
+            let (trainer, recorders) = resume(&config, splits, &device, &folder, changes, &others)?;
             (trainer, folder, recorders)
         } else {
             let about = about(&config, &splits)?;
             others.send(&splits, None, Changes::Refused)?;
             let trainer = started(splits)?;
-            let folder = RunFolder::create(&out, &config.to_toml()?, keep)?;
+            let folder = RunFolder::create(&out, &config)?;
             let recorders = create_recorders(&folder, about)?;
             (trainer, folder, recorders)
         };
         check_rows(ranks.as_ref(), &trainer)?;
-        self.train(trainer, (folder, &out), recorders, ranks.as_ref(), interrupted)
+        self.train(trainer, folder, recorders, ranks.as_ref(), interrupted)
     }
 
     /// Trains from the current state of the run.
     fn train(
         &self,
         mut trainer: Trainer,
-        (mut folder, out): (RunFolder, &Path),
+        mut folder: RunFolder,
         mut recorders: Recorders,
         ranks: &dyn Collective,
         interrupted: &AtomicBool,
@@ -169,7 +167,7 @@ impl Train {
         if !self.quiet {
             let on =
                 if ranks.size() > 1 { format!(", {} ranks", ranks.size()) } else { String::new() };
-            tell(&format!("run folder {}{on}", out.display()));
+            tell(&format!("run folder {}{on}", folder.path().display()));
             if let Some(found) = trainer.grouping() {
                 tell(&format!("columns: {found}; --set data.groups=false takes all as bits"));
             }
@@ -192,7 +190,7 @@ impl Train {
         }
         let ended = match trainer.over() {
             None => folder.remove_end().map(|()| None)?,
-            Some(_) => RunFolder::ended_summary(out, trainer.config())?,
+            Some(_) => folder.ended_summary(trainer.config())?,
         };
         // The other ranks end with this one.
         gather_one(ranks, u64::from(ended.is_some()));
@@ -200,7 +198,7 @@ impl Train {
             tell(
                 "this run has ended, and nothing is trained: a larger training.updates, or --set training.early_stopping=false, lets it go on",
             );
-            return print(&summary.text(out)).map(|()| ExitCode::SUCCESS);
+            return print(&summary.text(folder.path())).map(|()| ExitCode::SUCCESS);
         }
         recorders.push(Box::new(self.progress()));
         let mut recorder = Tee(recorders);
@@ -211,31 +209,31 @@ impl Train {
         if let Err(error) = &outcome {
             folder.write_failure(&error.to_string());
         }
-        let outcome = outcome.with_context(|| match folder.newest_state() {
-            Ok(None) => format!("run {} failed before its first checkpoint", out.display()),
-            Err(error) => format!(
-                "run {} failed, and its last checkpoint cannot be read ({})",
-                out.display(),
-                with_causes(&error)
-            ),
-            _ => format!("run {} failed, its last checkpoint is kept", out.display()),
+        let outcome = outcome.with_context(|| {
+            let left = match folder.newest_state() {
+                Ok(None) => " before its first checkpoint".into(),
+                Ok(Some(_)) => ", its last checkpoint is kept".into(),
+                Err(error) => {
+                    format!(", and its last checkpoint cannot be read ({})", with_causes(&error))
+                }
+            };
+            format!("run {} failed{left}", folder.path().display())
         })?;
         if !self.quiet && ranks.size() > 1 {
             tell(&exchanged(ranks.traffic(), clock.elapsed().as_secs_f64()));
         }
         if outcome.reason == StopReason::Interrupted {
-            return Ok(self.tell_interrupted(&trainer, out));
+            return Ok(self.tell_interrupted(&trainer, folder.path()));
         }
         folder.write_last(&trainer)?;
-        self.conclude(&trainer, &mut folder, out, outcome.reason)
+        self.conclude(&trainer, &folder, outcome.reason)
     }
 
     /// The last audit, summary and report of a completed run.
     fn conclude(
         &self,
         trainer: &Trainer,
-        folder: &mut RunFolder,
-        out: &Path,
+        folder: &RunFolder,
         reason: StopReason,
     ) -> Result<ExitCode> {
         let models = trainer.candidates_to_audit().len();
@@ -258,15 +256,15 @@ impl Train {
                     Ok(Err(error)) => tell(&format!("warning: no report was written: {error:#}")),
                     Err(_) => tell(&format!(
                         "no report was written; to have it: ztrack report {}",
-                        out.display()
+                        folder.path().display()
                     )),
                     Ok(Ok(())) => {}
                 }
                 folder.check()?;
-                print(&summary.text(out))?;
+                print(&summary.text(folder.path()))?;
                 Ok(ExitCode::SUCCESS)
             }
-            Err(Error::Interrupted) => Ok(self.tell_interrupted(trainer, out)),
+            Err(Error::Interrupted) => Ok(self.tell_interrupted(trainer, folder.path())),
             Err(error) => Err(error.into()),
         }
     }
@@ -283,17 +281,11 @@ impl Train {
         if let Some(folder) = &self.data_folder {
             command.extend(["--data-folder".into(), folder.into()]);
         }
-        if let Some(device) =
-            self.device.to_possible_value().filter(|_| self.device != DeviceName::default())
-        {
-            command.extend(["--device".into(), device.get_name().into()]);
+        if self.device != DeviceName::default() {
+            command.extend(["--device".into(), self.device.name().into()]);
         }
-        let command: Vec<String> = command.iter().map(|part| terminal::quoted(part)).collect();
-        tell(&format!(
-            "interrupted after update {}; continue with: {}",
-            trainer.updates(),
-            command.join(" ")
-        ));
+        let (updates, command) = (trainer.updates(), terminal::command_line(command));
+        tell(&format!("interrupted after update {updates}; continue with: {command}"));
         ExitCode::from(INTERRUPTED)
     }
 
@@ -310,12 +302,6 @@ impl Train {
         RunLock::take(out)
     }
 
-    /// The meaning of the argument, if there is one.
-    fn recipe(&self) -> Result<Option<Recipe>> {
-        let folder = find_folder(self.data_folder.as_deref());
-        self.what.as_ref().map(|what| Recipe::find(what, &folder)).transpose()
-    }
-
     fn out_folder(&self, recipe: Option<&Recipe>) -> Result<PathBuf> {
         match (&self.out, recipe) {
             (Some(out), _) => Ok(out.clone()),
@@ -325,18 +311,17 @@ impl Train {
     }
 
     fn config(&self, recipe: Option<&Recipe>, out: &Path) -> Result<(Config, Places)> {
-        let folder = find_folder(self.data_folder.as_deref());
         let saved = RunFolder::config_path(out);
         if !self.resume {
             let Some(recipe) = recipe else {
                 let remedy = format!("or --resume to continue {}", out.display());
                 return Err(nothing_to_train(&remedy));
             };
-            return recipe.config(&self.overrides, &folder);
+            return recipe.config(&self.overrides);
         }
         let (config, places) = Config::load_with_places(&saved, &self.overrides)?;
         if let Some(recipe) = recipe {
-            let (given, _) = recipe.config(&self.overrides, &folder)?;
+            let (given, _) = recipe.config(&self.overrides)?;
             if given != config {
                 bail!(
                     "{} differs from the configuration the run was started with, {}; leave it out, or change single keys with --set",

@@ -1,7 +1,6 @@
 //! `ztrack transform`: hidden means of rows.
 
 use std::path::PathBuf;
-use std::process::ExitCode;
 
 use anyhow::Result;
 use clap::Args;
@@ -39,7 +38,7 @@ pub struct Transform {
 
 impl Transform {
     /// Writes the file.
-    pub fn run(self) -> Result<ExitCode> {
+    pub fn run(self) -> Result<()> {
         row_file::check(&self.out, self.force)?;
         let model = self.model.load()?;
         let engine = Host::new(&model.file.parameters);
@@ -70,6 +69,6 @@ impl Transform {
             Ok(())
         })?;
         tell(&format!("{}: {count} rows, {hidden} hidden means each", self.out.display()));
-        Ok(ExitCode::SUCCESS)
+        Ok(())
     }
 }

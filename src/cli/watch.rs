@@ -2,7 +2,6 @@
 
 use std::io::{IsTerminal, stdout};
 use std::path::PathBuf;
-use std::process::ExitCode;
 use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
@@ -32,7 +31,7 @@ pub struct Watch {
 
 impl Watch {
     /// Draws until a key ends it.
-    pub fn run(self) -> Result<ExitCode> {
+    pub fn run(self) -> Result<()> {
         ensure!(
             self.every > 0.0 && self.every <= 3600.0,
             "--every: seconds between 0 and 3600 are needed, got {}",
@@ -48,7 +47,7 @@ impl Watch {
         let mut terminal = ratatui::try_init().context("cannot draw on this terminal")?;
         let result = self.show(&mut terminal);
         ratatui::restore();
-        result.map(|()| ExitCode::SUCCESS)
+        result
     }
 
     fn show(&self, terminal: &mut DefaultTerminal) -> Result<()> {

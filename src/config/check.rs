@@ -3,7 +3,7 @@
 use toml::Table;
 
 use super::document::Places;
-use super::verify::{section, verify};
+use super::verify::verify;
 use super::{Config, GradientConfig};
 use crate::error::{Error, Result};
 use crate::tempering::Prior;
@@ -23,7 +23,7 @@ impl Config {
         let table = Table::try_from(self).map_err(|error| {
             Error::Invalid(format!("a configuration that TOML cannot hold: {error}"))
         })?;
-        verify(&table, &Places::default())?;
+        verify(&table, "", &Places::default())?;
         let (training, tempering) = (&self.training, &self.tempering);
         if training.epochs.is_some() == training.updates.is_some() {
             return Err(Error::config("training.updates", "give either `updates` or `epochs`"));
@@ -72,6 +72,6 @@ impl EarlyStoppingConfig {
     pub fn check(&self) -> Result<()> {
         let table = Table::try_from(self)
             .map_err(|error| Error::Invalid(format!("settings that TOML cannot hold: {error}")))?;
-        section(&table, "training.early_stopping", &Places::default())
+        verify(&table, "training.early_stopping", &Places::default())
     }
 }

@@ -57,13 +57,6 @@ impl Places {
         out
     }
 
-    /// Notes that `--set` gave a key, with all below it.
-    pub(super) fn set(&mut self, key: &str, setting: &str) {
-        let below = format!("{key}.");
-        self.places.retain(|name, _| !name.starts_with(&below));
-        self.places.insert(key.into(), Place::Setting(setting.into()));
-    }
-
     /// An error of a key, with its place where it is known.
     pub(super) fn error(&self, key: &str, problem: impl Into<String>) -> Error {
         self.locate(Error::config(key, problem))
@@ -81,23 +74,23 @@ impl Places {
     }
 
     /// The place of a key and the key, as in `my.toml:7: model.hidden`.
-    fn of(&self, key: &str) -> String {
-        let mut name = key;
-        loop {
-            match self.places.get(name) {
-                Some(Place::Setting(setting)) if name == key => return format!("--set {setting}"),
-                Some(Place::Setting(setting)) => return format!("--set {setting}: {key}"),
-                Some(Place::Line(line)) if self.name.is_empty() => {
-                    return format!("line {line}: {key}");
-                }
-                Some(Place::Line(line)) => return format!("{}:{line}: {key}", self.name),
-                None => {}
-            }
-            match name.rsplit_once('.') {
-                Some((section, _)) => name = section,
-                None if self.name.is_empty() => return key.into(),
-                None => return format!("{}: {key}", self.name),
-            }
+    fn of<'k>(&self, key: &'k str) -> String {
+        let above = |name: &&'k str| name.rsplit_once('.').map(|(section, _)| section);
+        let mut names = std::iter::successors(Some(key), above);
+        match names.find_map(|name| Some((name, self.places.get(name)?))) {
+            Some((name, Place::Setting(setting))) if name == key => format!("--set {setting}"),
+            Some((_, Place::Setting(setting))) => format!("--set {setting}: {key}"),
+            Some((_, Place::Line(line))) => format!("{}: {key}", self.line(*line)),
+            None if self.name.is_empty() => key.into(),
+            None => format!("{}: {key}", self.name),
+        }
+    }
+
+    /// A line of the text, counted from 1.
+    fn line(&self, number: usize) -> String {
+        match self.name.as_str() {
+            "" => format!("line {number}"),
+            name => format!("{name}:{number}"),
         }
     }
 
@@ -116,10 +109,6 @@ impl Places {
         };
         let source = text.lines().nth(line).unwrap_or_default().trim();
         let source: String = source.chars().take(SHOWN).collect();
-        let place = match self.name.as_str() {
-            "" => format!("line {}", line + 1),
-            name => format!("{name}:{}", line + 1),
-        };
         let word = source.split_once('=').map_or("", |(_, value)| value.trim());
         let bare = word.starts_with(|c: char| c.is_ascii_alphabetic());
         let message = match error.message() {
@@ -127,11 +116,7 @@ impl Places {
             deep if deep.contains("recurs") => "it is nested too deep".into(),
             message => message.replace('\n', ", "),
         };
-        Error::Config {
-            field: String::new(),
-            place: Some(place),
-            problem: format!("`{source}` is no TOML: {message}"),
-        }
+        Error::config_at(self.line(line + 1), format!("`{source}` is no TOML: {message}"))
     }
 
     /// Applies one `key=value` override; a value that is not TOML is taken as a string.
@@ -140,7 +125,10 @@ impl Places {
     /// What is not of that form, and a key below one that has no keys.
     pub(super) fn apply(&mut self, table: &mut Table, setting: &str) -> Result<()> {
         let (key, value) = key_and_value(setting)?;
-        self.set(key, setting);
+        // It gives all keys below this one too.
+        let below = format!("{key}.");
+        self.places.retain(|name, _| !name.starts_with(&below));
+        self.places.insert(key.into(), Place::Setting(setting.into()));
         self.insert(table, key, value)
     }
 
@@ -151,7 +139,7 @@ impl Places {
     pub(super) fn insert(&self, table: &mut Table, key: &str, value: Value) -> Result<()> {
         let known = keys::find(key);
         if known.is_none() {
-            return Err(self.error(key, format!("there is no such key{}", keys::suggestion(key))));
+            return Err(self.error(key, keys::unknown(key)));
         }
         let (sections, last) = key.rsplit_once('.').unwrap_or(("", key));
         let mut section = table;
@@ -188,13 +176,7 @@ const LONGEST_SETTING: usize = 1 << 16;
 
 /// Key and value of a setting.
 pub(crate) fn key_and_value(setting: &str) -> Result<(&str, Value)> {
-    let problem = |problem: &str| {
-        Err(Error::Config {
-            field: String::new(),
-            place: Some(format!("--set {setting}")),
-            problem: problem.into(),
-        })
-    };
+    let problem = |problem: &str| Err(Error::config_at(format!("--set {setting}"), problem));
     let Some((key, value)) = setting.split_once('=') else {
         return problem("is not of the form key=value, as in --set training.epochs=5");
     };

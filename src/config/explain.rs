@@ -2,8 +2,9 @@
 
 use std::fmt::Write as _;
 
+use super::document::Places;
 use super::table::{self, below};
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::keys::{Key, Takes};
 
 /// Columns of a terminal that text is broken to.
@@ -19,12 +20,7 @@ pub const REGENERATE: &str = "ztrack config explain --markdown > docs/configurat
 pub fn explain(name: Option<&str>) -> Result<String> {
     let Some(name) = name else { return Ok(list(table::all())) };
     if table::find(name).is_none() {
-        let suggestion = table::suggestion(name);
-        return Err(Error::Config {
-            field: name.into(),
-            place: Some(name.into()),
-            problem: format!("there is no such key{suggestion}"),
-        });
+        return Err(Places::default().error(name, table::unknown(name)));
     }
     let mut text = format!("{name}\n");
     for (label, value) in table::all().filter(|key| key.name == name).flat_map(facts) {

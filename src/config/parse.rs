@@ -92,7 +92,7 @@ impl Config {
             expand(&mut table);
         }
         forget_kernel(&mut table);
-        verify(&table, &places)?;
+        verify(&table, "", &places)?;
         complete(&mut table);
         // Whatever the table of keys lets through can be read; a test holds it against the sections.
         let config: Self = table.try_into().map_err(|error: toml::de::Error| {

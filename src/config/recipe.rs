@@ -5,7 +5,7 @@
 
 use toml::{Table, Value};
 
-use super::short_forms::{get, get_mut};
+use super::short_forms::{get_mut, one};
 use super::table;
 use crate::keys::{Key, LeftOut, Takes};
 
@@ -75,7 +75,8 @@ impl Recipe {
 pub fn complete(config: &mut Table) {
     let asked = Recipe::take(config);
     let recipe = asked.unwrap_or(USUAL);
-    let length_left = ["training.updates", "training.epochs"].map(|key| get(config, key).is_none());
+    let length_left =
+        ["training.updates", "training.epochs"].map(|key| get_mut(config, key).is_none());
     if length_left == [true, true] {
         fill(config, "training.updates", Value::Integer(recipe.updates));
         fill(config, "training.early_stopping", Value::Table(Table::new()));
@@ -86,15 +87,14 @@ pub fn complete(config: &mut Table) {
         fill(config, "training.exchange", Value::Boolean(true));
     }
     // A rate alone, without a recipe's name, is a plain rate: constant, and of the plain gradient.
-    if asked.is_some() || get(config, "training.learning_rate.initial").is_none() {
+    if asked.is_some() || get_mut(config, "training.learning_rate.initial").is_none() {
         fill(config, "training.centering", Value::Boolean(true));
-        let rule = get(config, "training.update.rule").and_then(Value::as_str);
-        let hidden = get(config, "model.hidden").and_then(Value::as_integer);
+        let hidden = get_mut(config, "model.hidden").and_then(|hidden| hidden.as_integer());
+        let rule = get_mut(config, "training.update.rule").and_then(|rule| rule.as_str());
         let rate = recipe.rate(rule, hidden.unwrap_or(i64::MAX));
         fill(config, "training.learning_rate.initial", Value::Float(rate));
-        let mut falling = Table::new();
-        falling.insert("kind".into(), Value::String("linear-to-zero".into()));
-        fill(config, "training.learning_rate.schedule", Value::Table(falling));
+        let falling = one("kind", Value::String("linear-to-zero".into()));
+        fill(config, "training.learning_rate.schedule", falling);
     }
     fill_defaults(config);
     let Some(Value::Table(training)) = config.get_mut("training") else { return };

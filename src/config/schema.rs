@@ -79,7 +79,7 @@ fn forms(key: &Key) -> Vec<Value> {
         Takes::Other { .. } => vec![json!({})],
         Takes::Section(Short::Nothing) => vec![section(&key.name)],
         Takes::Section(Short::Optional) => keys(vec![json!({ "type": "boolean" })]),
-        Takes::Section(Short::Off(..)) => keys(vec![json!({ "const": false })]),
+        Takes::Section(Short::Off(_)) => keys(vec![json!({ "const": false })]),
         Takes::Section(Short::Value(_)) => keys(vec![json!({ "type": "number" })]),
         Takes::Section(Short::Choice { words, .. }) => keys(vec![json!({ "enum": words })]),
         Takes::Section(Short::Worded(words)) => {

@@ -30,14 +30,14 @@ section! {
         /// Gradient, update rule, length.
         training: TrainingConfig => otherwise("the defaults of its keys").example("{ epochs = 50 }");
         /// The running average of the parameters, which is what is tracked, evaluated, stopped on and saved; false for none.
-        averaging: AveragingConfig = AveragingConfig::default() => short(Short::Off("window", 0)).example("false");
+        averaging: AveragingConfig = AveragingConfig::default() => short(Short::Off("window")).example("false");
         /// Chains, ladder and tracker of log Z; false for none: log Z is then estimated after the last update alone.
-        tempering: TemperingConfig = TemperingConfig::default() => short(Short::Off("share", 0)).example("{ chains = 200 }");
+        tempering: TemperingConfig = TemperingConfig::default() => short(Short::Off("share")).example("{ chains = 200 }");
         /// When log-likelihoods are computed and recorded.
         evaluation: EvaluationConfig = EvaluationConfig::default() => example("{ every = 50 }");
         /// log Z computed independently, to check the tracker: exact where the smaller layer has at most 20 units, else by annealed
         /// importance sampling; false for none but the one at the end.
-        audit: AuditConfig = AuditConfig::default() => short(Short::Off("every", 0)).example("false");
+        audit: AuditConfig = AuditConfig::default() => short(Short::Off("every")).example("false");
         /// What is kept on disk, and how often.
         checkpoint: CheckpointConfig = CheckpointConfig::default() => example("{ every = 500 }");
     }
@@ -235,7 +235,7 @@ section! {
         /// Whether chains carry weights for how the model moved under them.
         weighted: Automatic<bool> = Automatic::Auto => auto("true").example("true");
         /// Sweeps of a copy of the chains at fixed parameters for an evaluation; false for none.
-        settling: SettlingConfig = SettlingConfig::default() => short(Short::Off("sweeps", 0)).example("false");
+        settling: SettlingConfig = SettlingConfig::default() => short(Short::Off("sweeps")).example("false");
         /// How chains redraw their temperature: "collapsed" (from q(k|v)) or { joint = n } (from q(k|v,h), n times a sweep).
         beta_update: BetaUpdate = BetaUpdate::Collapsed => example("{ joint = 2 }");
         /// Base distribution at beta = 0: smoothed training "marginals", "uniform", or `{ given = [logits] }`.

@@ -1,8 +1,8 @@
 //! Seeds in TOML, whose integers end at 2^63 - 1: larger seeds are written as strings, and read as either.
 
-use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error};
+use serde::{Deserialize, Deserializer, Serializer, de::Error};
 
-#[derive(Serialize, Deserialize)]
+#[derive(Deserialize)]
 #[serde(untagged)]
 enum Seed {
     Number(u64),
@@ -11,11 +11,10 @@ enum Seed {
 
 /// A number where TOML has one, else its digits.
 pub fn serialize<S: Serializer>(seed: &u64, serializer: S) -> Result<S::Ok, S::Error> {
-    let seed = match i64::try_from(*seed) {
-        Ok(_) => Seed::Number(*seed),
-        Err(_) => Seed::Text(seed.to_string()),
-    };
-    seed.serialize(serializer)
+    match i64::try_from(*seed) {
+        Ok(_) => serializer.serialize_u64(*seed),
+        Err(_) => serializer.serialize_str(&seed.to_string()),
+    }
 }
 
 /// The inverse of [`serialize`].

@@ -12,8 +12,8 @@ impl Key {
             (Takes::Section(Short::Value(part)), Value::Integer(_) | Value::Float(_)) => {
                 Some((part, value.clone()))
             }
-            (Takes::Section(Short::Off(part, off)), Value::Boolean(false)) => {
-                Some((part, Value::Integer(*off)))
+            (Takes::Section(Short::Off(part)), Value::Boolean(false)) => {
+                Some((part, Value::Integer(0)))
             }
             _ => None,
         }
@@ -26,7 +26,7 @@ impl Key {
             return Some(one(part, value));
         }
         match (short, value) {
-            (Short::Off(..) | Short::Optional, Value::Boolean(true)) => {
+            (Short::Off(_) | Short::Optional, Value::Boolean(true)) => {
                 Some(Value::Table(Table::new()))
             }
             (Short::Choice { tag, words, .. }, Value::String(word)) => {
@@ -34,10 +34,9 @@ impl Key {
                     Some(one(tag, value.clone()))
                 } else if self.name == "data.source" && word.contains(['.', '/', '\\']) {
                     // The path of a file, and not the name of a data set.
-                    let mut files = Table::new();
-                    files.insert("name".into(), Value::String("files".into()));
-                    files.insert("train".into(), value.clone());
-                    Some(Value::Table(files))
+                    let files = Value::String("files".into());
+                    let keys = [("name".into(), files), ("train".into(), value.clone())];
+                    Some(Value::Table(Table::from_iter(keys)))
                 } else {
                     None
                 }
@@ -55,10 +54,9 @@ impl Key {
     }
 }
 
-fn one(key: &str, value: Value) -> Value {
-    let mut table = Table::new();
-    table.insert(key.into(), value);
-    Value::Table(table)
+/// A section with one key.
+pub fn one(key: &str, value: Value) -> Value {
+    Value::Table(Table::from_iter([(key.into(), value)]))
 }
 
 /// Makes all short forms of a configuration into what they stand for. What cannot be understood stays as it is, to be reported
@@ -102,17 +100,7 @@ fn choose(key: &Key, section: &mut Table) {
     section.insert((*tag).into(), Value::String(chosen.into()));
 }
 
-/// The value of a dotted key.
-pub fn get<'a>(config: &'a Table, name: &str) -> Option<&'a Value> {
-    let (first, rest) = name.split_once('.').map_or((name, None), |(a, b)| (a, Some(b)));
-    let value = config.get(first)?;
-    match rest {
-        None => Some(value),
-        Some(rest) => get(value.as_table()?, rest),
-    }
-}
-
-/// [`get`], to change it.
+/// The value of a dotted key, to read or to change.
 pub fn get_mut<'a>(config: &'a mut Table, name: &str) -> Option<&'a mut Value> {
     let (first, rest) = name.split_once('.').map_or((name, None), |(a, b)| (a, Some(b)));
     let value = config.get_mut(first)?;

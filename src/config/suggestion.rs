@@ -31,17 +31,6 @@ pub struct Suggestion<'a> {
 }
 
 impl Suggestion<'_> {
-    /// Hidden units that fit the number of columns.
-    pub fn hidden(&self) -> usize {
-        let columns = self.data.columns;
-        columns.min(AS_COLUMNS).max(columns / 4).next_multiple_of(UNIT).clamp(UNIT, LARGE)
-    }
-
-    /// Rows per minibatch that fit the number of rows.
-    pub fn batch(&self) -> usize {
-        (self.data.rows / 10).clamp(1, 100)
-    }
-
     /// The configuration, commented.
     pub fn toml(&self) -> String {
         let data = self.data;
@@ -107,13 +96,14 @@ impl Suggestion<'_> {
                 text += "test_fraction = 0.1 # of the rows, looked at once, at the end\n";
             }
         }
+        let columns = data.columns.min(AS_COLUMNS).max(data.columns / 4);
+        let hidden = columns.next_multiple_of(UNIT).clamp(UNIT, LARGE);
         let _ = writeln!(
             text,
-            "\n[model]\nhidden = {} # more units model more, and take longer; up to about 20 log Z is exact\n\n[training]",
-            self.hidden()
+            "\n[model]\nhidden = {hidden} # more units model more, and take longer; up to about 20 log Z is exact\n\n[training]"
         );
         text += "preset = \"good\" # or \"fast\", \"best\": length, gradient and learning rate, where they are not given here\n";
-        let _ = writeln!(text, "batch = {}", self.batch());
+        let _ = writeln!(text, "batch = {}", (data.rows / 10).clamp(1, 100));
         match few {
             true => text += "updates = 1000\n",
             false => {

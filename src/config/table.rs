@@ -80,42 +80,35 @@ pub fn kind_and_sweeps(word: &str) -> Option<(&'static str, u32)> {
     Some((kind, sweeps.parse().ok()?))
 }
 
-/// "; did you mean ...?" for a name that is no key, or where to look.
-pub fn suggestion(name: &str) -> String {
+/// What is wrong with a name that is no key, and the key that was meant, or where to look.
+pub fn unknown(name: &str) -> String {
+    let remedy = match key_meant(name) {
+        _ if name == "threads" => "the option --threads gives their number".into(),
+        Some(meant) => format!("did you mean {meant}?"),
+        None => "`ztrack config explain` lists all keys".into(),
+    };
+    format!("there is no such key; {remedy}")
+}
+
+/// The key that was meant by a name that is none, or several that may be.
+fn key_meant(name: &str) -> Option<String> {
     let gradient = || kind_and_sweeps(name).and_then(|_| find("training.gradient"));
-    if let Some(key) = called_elsewhere(name).or_else(gradient) {
-        return format!("; did you mean {}?", key.name);
-    }
-    if name == "threads" {
-        return "; the option --threads gives their number".into();
-    }
     let (section, last) = name.rsplit_once('.').unwrap_or(("", name));
     let last = called_elsewhere(last).map_or(last, Key::last);
-    let there = below(section).find(|key| key.last() == last);
-    if let Some(key) = there {
-        return format!("; did you mean {}?", key.name);
+    let there = || below(section).find(|key| key.last() == last);
+    if let Some(key) = called_elsewhere(name).or_else(gradient).or_else(there) {
+        return Some(key.name.clone());
     }
     let mut here: Vec<_> =
         all().filter(|key| key.last() == last).map(|key| &key.name[..]).collect();
     here.dedup();
-    match here[..] {
-        [one] => format!("; did you mean {one}?"),
-        [_, _, ..] => match nearest(name, here.iter().copied()).filter(|_| !section.is_empty()) {
-            Some(one) => format!("; did you mean {one}?"),
-            None => format!("; did you mean {}?", here.join(" or ")),
-        },
-        // A slip in the last part is more likely than one in the section.
-        [] => {
-            let in_section = below(section).map(Key::last);
-            let meant = nearest(last, in_section).map(|last| match section {
-                "" => last.to_string(),
-                section => format!("{section}.{last}"),
-            });
-            let anywhere = || nearest(name, all().map(|key| &key.name[..])).map(str::to_string);
-            match meant.or_else(anywhere) {
-                Some(meant) => format!("; did you mean {meant}?"),
-                None => "; `ztrack config explain` lists all keys".into(),
-            }
-        }
+    if !here.is_empty() {
+        let one = nearest(name, here.iter().copied()).filter(|_| !section.is_empty());
+        return Some(one.map_or_else(|| here.join(" or "), str::to_string));
     }
+    // A slip in the last part is more likely than one in the section.
+    let near = nearest(last, below(section).map(Key::last));
+    let near = near.and_then(|near| below(section).find(|key| key.last() == near));
+    let anywhere = || nearest(name, all().map(|key| &key.name[..]));
+    near.map(|key| &key.name[..]).or_else(anywhere).map(str::to_string)
 }

@@ -11,16 +11,12 @@ use crate::nearest::meant;
 /// Characters of a value shown in a message.
 const SHOWN: usize = 60;
 
-/// Checks that all keys are known, that each has a value of its kind and in its bounds, and that none is missing that must be given.
+/// Checks that all keys of a section are known, that each has a value of its kind and in its bounds, and that none is missing that must be
+/// given. The section without a name is the whole configuration.
 ///
 /// # Errors
 /// The first mistake, with its place, what was seen, what is wanted and an example.
-pub fn verify(config: &Table, places: &Places) -> Result<()> {
-    section(config, "", places)
-}
-
-/// The same of the section of this name alone.
-pub fn section(table: &Table, prefix: &str, places: &Places) -> Result<()> {
+pub fn verify(table: &Table, prefix: &str, places: &Places) -> Result<()> {
     // A kind that does not exist has no keys: it comes before those.
     let tag = table::tag(prefix);
     if let Some(key) = below(prefix).find(|key| Some(key.last()) == tag)
@@ -32,8 +28,7 @@ pub fn section(table: &Table, prefix: &str, places: &Places) -> Result<()> {
         let mut named = below(prefix).filter(|key| key.last() == last).peekable();
         if named.peek().is_none() {
             let name = if prefix.is_empty() { last.clone() } else { format!("{prefix}.{last}") };
-            let suggestion = table::suggestion(&name);
-            return Err(places.error(&name, format!("there is no such key{suggestion}")));
+            return Err(places.error(&name, table::unknown(&name)));
         }
         match named.find(|key| is_of(key, table)) {
             Some(key) => check(key, value, places)?,
@@ -67,7 +62,7 @@ fn of_another_kind(table: &Table, prefix: &str, last: &str, places: &Places) -> 
 fn check(key: &'static Key, value: &Value, places: &Places) -> Result<()> {
     match (&key.takes, value) {
         (Takes::Section(Short::Worded(_)), Value::Table(table)) if table.len() != 1 => {}
-        (Takes::Section(_), Value::Table(table)) => return section(table, &key.name, places),
+        (Takes::Section(_), Value::Table(table)) => return verify(table, &key.name, places),
         (_, Value::String(word)) if word == "auto" && matches!(key.default, LeftOut::Auto(_)) => {
             return Ok(());
         }

@@ -133,12 +133,10 @@ impl Key {
             && let Some(kind) = given.get(*tag).cloned()
         {
             // A kind by itself stands for the defaults of its keys.
+            let of_kind = |key: &&Self| key.of.iter().any(|of| kind.as_str() == Some(of));
             given.retain(|name, value| {
-                let same =
-                    |key: &Self| key.name == *name && key.default == LeftOut::Is(value.clone());
-                !below
-                    .iter()
-                    .any(|key| same(key) && key.of.iter().any(|of| kind.as_str() == Some(of)))
+                let usual = LeftOut::Is(value.clone());
+                !below.iter().filter(of_kind).any(|key| key.name == *name && key.default == usual)
             });
             below.iter_mut().filter(|key| key.name == *tag).for_each(|key| {
                 key.default = LeftOut::Is(kind.clone());

@@ -37,8 +37,8 @@ pub enum Short {
     Nothing,
     /// `false` for leaving the section out, `true` for its defaults.
     Optional,
-    /// `false` for this value of this key.
-    Off(&'static str, i64),
+    /// `false` for 0 of this key.
+    Off(&'static str),
     /// A number, for the value of this key.
     Value(&'static str),
     /// A word, for the value of the key `tag`, which chooses among sections.
@@ -89,7 +89,7 @@ impl Takes {
             Self::Other { wanted, .. } => (*wanted).into(),
             Self::Section(Short::Nothing) => "a section".into(),
             Self::Section(Short::Optional) => "a section, true or false".into(),
-            Self::Section(Short::Off(..)) => "a section or false".into(),
+            Self::Section(Short::Off(_)) => "a section or false".into(),
             Self::Section(Short::Value(key)) => format!("a number (for `{key}`) or a section"),
             Self::Section(Short::Choice { .. }) => format!("one of {words} or a section"),
             Self::Section(Short::Worded(_)) => format!("one of {words} or a value of one"),

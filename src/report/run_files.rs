@@ -140,10 +140,15 @@ impl RunFiles {
 
     /// The model to show: the best one, else the last; `None` if there is none yet.
     pub fn model(&self) -> Option<PathBuf> {
-        let of = |name: &str| Some(self.folder.join(name)).filter(|path| path.is_file());
+        Self::model_of(&self.folder)
+    }
+
+    /// The same of a folder: best.safetensors, else last.safetensors, else the newest checkpoint.
+    pub fn model_of(folder: &Path) -> Option<PathBuf> {
+        let of = |name: &str| Some(folder.join(name)).filter(|path| path.is_file());
         of("best.safetensors")
             .or_else(|| of("last.safetensors"))
-            .or_else(|| sorted_files(&self.folder.join("checkpoints")).ok()?.pop())
+            .or_else(|| sorted_files(&folder.join("checkpoints")).ok()?.pop())
     }
 
     /// Updates planned, if the configuration has them.
