@@ -58,22 +58,20 @@ pub fn time_section(run: &RunFiles, times: Option<&Times>) -> Section {
 
 /// The configuration and the origin of the run.
 pub fn configuration_section(run: &RunFiles) -> Section {
-    let mut facts = vec![("folder", run.folder.display().to_string())];
+    let mut facts = vec![("folder".to_string(), run.folder.display().to_string())];
     if let Some(summary) = &run.summary {
-        facts.push(("seed", summary.seed.to_string()));
-        facts.push(("version", summary.version.clone()));
-        facts.push(("command", summary.command.clone()));
-        facts.push(("ended", summary.date.clone()));
-        facts.push(("threads", summary.threads.to_string()));
-        facts.extend(summary.data.iter().map(|(part, sum)| {
-            let name = match part.as_str() {
-                "training" => "training rows, SHA-256",
-                "validation" => "validation rows, SHA-256",
-                _ => "test rows, SHA-256",
-            };
-            (name, sum.clone())
-        }));
-        facts.extend(summary.forced.iter().map(|notice| ("forced", notice.clone())));
+        let of_run = [
+            ("seed", summary.seed.to_string()),
+            ("version", summary.version.clone()),
+            ("command", summary.command.clone()),
+            ("ended", summary.date.clone()),
+            ("threads", summary.threads.to_string()),
+        ];
+        facts.extend(of_run.map(|(name, value)| (name.to_string(), value)));
+        let sum_of =
+            |(part, sum): (&String, &String)| (format!("{part} rows, SHA-256"), sum.clone());
+        facts.extend(summary.data.iter().map(sum_of));
+        facts.extend(summary.forced.iter().map(|notice| ("forced".to_string(), notice.clone())));
     }
     facts.retain(|(_, value)| !value.is_empty() && value != "0");
     let code = |text: String| Element::new("td").with(Element::new("code").text(text));

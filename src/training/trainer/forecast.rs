@@ -2,6 +2,7 @@
 
 use super::Trainer;
 use super::build::memory_needs;
+use super::plan::tracked_chains;
 use crate::config::GradientConfig;
 use crate::tempering::BetaUpdate;
 
@@ -33,7 +34,7 @@ impl Trainer {
     /// Requirements of this run, from sizes alone.
     pub fn forecast(&self) -> Forecast {
         let (sizes, config, plan) = (&self.sizes, &self.config, &self.plan);
-        let (chains, updates) = (config.tempering.chains, self.total as f64);
+        let (chains, updates) = (tracked_chains(config), self.total as f64);
         let tracked = config.is_tracked();
         let evaluations = if tracked { updates / config.evaluation.every as f64 } else { 1.0 };
         let tempered = matches!(config.training.gradient, GradientConfig::Tempered {});
@@ -43,7 +44,7 @@ impl Trainer {
         let separate = tracked && !(tempered && plan.window == 0.0);
         let step = if separate { sizes.tracking_step(chains, tracker) } else { 0.0 };
         let sweeps = tracker.settling.sweeps;
-        let settling = sizes.tempered(chains + chains / 4, sweeps, tracker.beta_update);
+        let settling = sizes.tempered(chains, sweeps, tracker.beta_update);
         let every = config.audit.every;
         let due = if every == 0 { 0.0 } else { evaluations / every as f64 };
         let enumerated = plan.exact || self.audits_are_exact();

@@ -127,7 +127,7 @@ fn enumerates(config: &Config, sizes: &Sizes, block: f64) -> Result<bool> {
 }
 
 /// Chains that make steps with the model and equilibrate, including those of the second population.
-fn tracked_chains(config: &Config) -> usize {
+pub(super) fn tracked_chains(config: &Config) -> usize {
     let chains = config.tempering.chains;
     if config.tempering.mixture > 0 { chains + chains / 2 } else { chains }
 }
