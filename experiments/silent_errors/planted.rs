@@ -22,9 +22,9 @@ pub enum Planted {
     /// Independent groups of 40 columns and 12 hidden units in random order, each with a background and four isolated states: groups, and
     /// whether the layers are exchanged.
     Islands(usize, bool),
-    /// Isolated states of one hidden unit each, lighter than what is around them, beside independent blocks of 40 columns and 12 hidden units
-    /// with much entropy: states, blocks.
-    States(usize, usize),
+    /// Independent groups of isolated states of one hidden unit each, lighter than what is around them, beside independent blocks of 40
+    /// columns and 12 hidden units with much entropy: groups, states of each, blocks.
+    States(usize, usize, usize),
     /// Gaussian, few columns and many hidden units: columns, hidden units, standard deviation.
     Tall(usize, usize, f64),
 }
@@ -40,7 +40,7 @@ impl Planted {
             Self::Blocks(n, w) => format!("blocks{n}-{w}"),
             Self::Islands(n, false) => format!("islands{n}"),
             Self::Islands(n, true) => format!("islands{n}-transposed"),
-            Self::States(n, blocks) => format!("states{n}+{blocks}"),
+            Self::States(groups, n, blocks) => format!("states{groups}x{n}+{blocks}"),
             Self::Tall(m, j, w) => format!("tall-{m}x{j}-{w}"),
         }
     }
@@ -66,10 +66,11 @@ impl Planted {
                 let parameters = if transposed { parameters.transposed() } else { parameters };
                 Ok((parameters, log_partition))
             }
-            Self::States(n, blocks) => {
+            Self::States(groups, n, blocks) => {
                 let part = |part| gaussian_parameters(40, 12, 0.4, 1000 * seed + part);
                 let mut parts: Vec<Parameters> = (0..blocks as u64).map(part).collect();
-                parts.push(islands(50, (n, 1), -2.0..0.0, seed));
+                let group = |group| islands(50, (n, 1), -2.0..0.0, seed + 1000 * group);
+                parts.extend((0..groups as u64).map(group));
                 let TestSystem { parameters, log_partition, .. } = independent(&parts, seed)?;
                 Ok((parameters, log_partition))
             }

@@ -21,6 +21,8 @@ use crate::tempering::{BaseDistribution, Keep, Ladder, Prior, TemperedPath, anne
 /// Chains and temperatures of a short annealing run.
 const CHAINS: usize = 50;
 const TEMPERATURES: usize = 150;
+/// Name of the mixture of all solutions of the mean-field equations.
+pub(super) const ALL_SOLUTIONS: &str = "all mean-field solutions";
 /// States whose weight is this many nats below the largest have negligible mass and are not fitted.
 const FAR_BELOW: f64 = 15.0;
 /// Fraction of the states of mean-field solutions in the fit.
@@ -58,11 +60,15 @@ pub(super) struct Candidates<'a> {
     list: Vec<Candidate>,
     /// States at beta = 1 of each, with log w + log Z_1.
     reached: Vec<(BitMatrix, Vec<f64>)>,
+    gibbs_sweeps: usize,
+    /// The mixture of all solutions of the mean-field equations.
+    pub all_solutions: Option<MixtureBase>,
 }
 
 impl<'a> Candidates<'a> {
     pub(super) fn new(parameters: &'a Parameters, engine: &'a dyn Engine, seed: u64) -> Self {
-        Self { parameters, engine, seed, list: Vec::new(), reached: Vec::new() }
+        let (list, reached) = (Vec::new(), Vec::new());
+        Self { parameters, engine, seed, list, reached, gibbs_sweeps: 0, all_solutions: None }
     }
 
     /// Every start that needs no enumeration; modes are searched from the states that each reached.
@@ -86,30 +92,53 @@ impl<'a> Candidates<'a> {
             self.attempt(name, &product(base)?, search)?;
         }
         search.combine(known, self.seed);
-        match search.mean_field.mixture()? {
-            Some(base) => self.attempt("mean field", &base, search),
-            None => Ok(()),
+        // Solutions from crossovers resemble each other: if not all are components, a base of the highest sees less of a model.
+        let all = search.mean_field.crossed(self.seed);
+        if all.fits() {
+            search.mean_field = all.clone();
         }
+        if let Some(base) = search.mean_field.mixture()? {
+            self.attempt("mean field", &base, search)?;
+        }
+        // Without sweeps there can be more components.
+        if let Some((base, states)) = all.large_mixture()? {
+            self.annealed(ALL_SOLUTIONS, &base, (states, 2))?;
+            self.all_solutions = Some(base);
+        }
+        Ok(())
     }
 
+    /// Anneals, and searches for modes from the states that are reached.
     fn attempt(&mut self, name: &str, base: &MixtureBase, search: &mut Search) -> Result<()> {
-        let ladder = Ladder::linear(TEMPERATURES, &Prior::Uniform)?;
+        let (visible, log_weights) = self.annealed(name, base, (CHAINS, TEMPERATURES))?;
+        search.climb(&visible);
+        self.reached.push((visible, log_weights));
+        Ok(())
+    }
+
+    /// The states of so many chains after so many temperatures, and log w + log Z_1.
+    fn annealed(
+        &mut self,
+        name: &str,
+        base: &MixtureBase,
+        (chains, temperatures): (usize, usize),
+    ) -> Result<(BitMatrix, Vec<f64>)> {
+        let ladder = Ladder::linear(temperatures, &Prior::Uniform)?;
         let path = MixturePath { engine: self.engine, ladder: &ladder, base };
         let seed = derived_seed(self.seed, Purpose::Candidate, self.list.len() as u64);
-        let annealed = anneal(&path, CHAINS, seed, 0, Keep::Last);
+        let annealed = anneal(&path, chains, seed, 0, Keep::Last);
         let mean = annealed.mean_weight(0);
         let log_z = path.log_z_base();
-        let weights: Vec<f64> = annealed.final_weights().collect();
-        search.climb(&annealed.visible);
+        let weights: Vec<f64> = annealed.final_weights().map(|weight| weight + log_z).collect();
         self.list.push(Candidate {
             name: name.into(),
             log_z: log_z + mean.log_mean,
             std_error: mean.std_error,
             effective: mean.effective,
-            at_least: log_z + betting_lower_bound(&weights, failure_of(self.list.len())),
+            at_least: betting_lower_bound(&weights, failure_of(self.list.len())),
         });
-        self.reached.push((annealed.visible, weights.iter().map(|w| w + log_z).collect()));
-        Ok(())
+        self.gibbs_sweeps += chains * (temperatures - 1);
+        Ok((annealed.visible, weights))
     }
 
     pub(super) fn list(&self) -> &[Candidate] {
@@ -117,7 +146,7 @@ impl<'a> Candidates<'a> {
     }
 
     pub(super) fn gibbs_sweeps(&self) -> u64 {
-        (self.list.len() * CHAINS * (TEMPERATURES - 1)) as u64
+        self.gibbs_sweeps as u64
     }
 
     /// States that the candidates reached, by their weights, and further states that get a fraction of the weight.

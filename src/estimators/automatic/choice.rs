@@ -55,6 +55,11 @@ impl Choice {
         Self { speeds: vec![None; kinds], last: 0 }
     }
 
+    /// One more kind, which is tried next.
+    pub fn add(&mut self) {
+        self.speeds.push(None);
+    }
+
     pub fn next(&mut self) -> usize {
         let speeds = &self.speeds;
         let fastest = || {

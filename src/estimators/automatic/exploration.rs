@@ -1,6 +1,6 @@
 //! Runs of tempered chains from a sequence of mixtures, each fitted to the states that earlier runs reached.
 
-use super::candidates::{Candidates, failure_of};
+use super::candidates::{ALL_SOLUTIONS, Candidates, failure_of};
 use super::choice::{Choice, Kind};
 use super::judgement::{Evidence, judge};
 use super::results::Results;
@@ -216,6 +216,15 @@ impl<'a> Exploration<'a> {
         self.spent += self.cost(run.gibbs_sweeps);
         self.gibbs_sweeps += run.gibbs_sweeps;
         estimate.gibbs_sweeps = self.gibbs_sweeps;
+        // Annealing finds more than chains do: they may miss solutions that are no components of their base.
+        if sweeps >= settings.sweeps
+            && estimate.has_doubt("annealing-above")
+            && let Some(base) = self.found.all_solutions.take()
+        {
+            self.components = base.len();
+            self.kinds.push(Kind::Given(ALL_SOLUTIONS, base.into()));
+            self.choice.add();
+        }
         // Chains that move without reaching both ends need time, others need another start.
         let mut doubts = estimate.trust.doubts().iter();
         let slow = doubts.all(|doubt| matches!(doubt, Doubt::FewTravelled { .. }));

@@ -11,31 +11,39 @@
 //! around it is no mode of the hidden layer, but it is a solution; where the rest of a model has much entropy, a state has little mass,
 //! and a solution has all of it. A mixture of the solutions, with weights by F, is close to the model (Jaakkola and Jordan 1998).
 
+use std::ops::RangeInclusive;
+
 use faer::linalg::matmul::matmul;
 use faer::{Accum, ColRef, Mat, MatRef, Par};
 
 use super::Bound;
+use super::modes::crossover::{ROUND, rounds};
 use crate::context::interrupt;
 use crate::engine::BitMatrix;
 use crate::engine::random::{Purpose, Streams};
 use crate::error::Result;
 use crate::model::Parameters;
-use crate::numerics::{entropy, sigmoid};
+use crate::numerics::{entropy, log_sum_exp, sigmoid};
 use crate::tempering::mixture::{MixtureBase, TEMPER, of_components};
 use crate::units::Variables;
 
-/// Most solutions in a mixture, if there are fewer hidden units than that, and nats below the highest beyond which they are left out.
+/// Most solutions in the base of chains, if there are fewer hidden units than that, and nats below the highest beyond which they are left out.
 const MOST_COMPONENTS: usize = 64;
 const NEAR: f64 = 10.0;
+/// Fewest and most states of a large mixture that are weighed.
+const WEIGHED: RangeInclusive<usize> = 2000..=20_000;
 /// Most iterations from a start, the change of every mean at which they end, and the difference of a mean from which two
 /// solutions are different ones.
 const ITERATIONS: usize = 50;
 const TOLERANCE: f64 = 1e-3;
 const DIFFERENT: f64 = 0.25;
-/// Most multiplications of one search.
+/// Multiplications that take as long as the mean of a variable, and most of them for a search from given starts, for that from crossovers,
+/// and for densities under one mixture.
+const OF_MEAN: usize = 130;
 const MOST_WORK: usize = 4_000_000_000;
 
 /// A solution of the mean-field equations.
+#[derive(Clone)]
 struct Solution {
     /// F, nats.
     log_z: f64,
@@ -45,6 +53,7 @@ struct Solution {
 }
 
 /// All solutions found, the highest first.
+#[derive(Clone)]
 pub(super) struct MeanField {
     /// W, [M, J].
     weights: Mat<f64>,
@@ -53,6 +62,8 @@ pub(super) struct MeanField {
     offset: f64,
     variables: Variables,
     found: Vec<Solution>,
+    /// Iterations of single starts so far.
+    iterations: usize,
 }
 
 impl MeanField {
@@ -65,36 +76,85 @@ impl MeanField {
             offset: parameters.log_offset(),
             variables: parameters.variables.clone(),
             found: Vec::new(),
+            iterations: 0,
         }
+    }
+
+    /// Iterations of single starts that one search affords.
+    fn most_iterations(&self) -> usize {
+        let (m, j) = (self.weights.nrows(), self.weights.ncols());
+        MOST_WORK / (2 * m * j + OF_MEAN * (m + j)).max(1)
     }
 
     /// Number of starts that one search affords.
     pub fn affordable(&self) -> usize {
-        MOST_WORK / (2 * ITERATIONS * self.weights.nrows() * self.weights.ncols()).max(1)
+        self.most_iterations() / ITERATIONS
     }
 
     /// Iterates from states of the hidden layer, [N, J].
     pub fn search(&mut self, starts: &BitMatrix) {
         let on = |j: usize, row: usize| f64::from(u8::from(starts.get(row, j)));
-        let mut hidden = Mat::from_fn(starts.columns(), starts.rows(), on);
-        for _ in 0..ITERATIONS {
+        self.iterate(Mat::from_fn(starts.columns(), starts.rows(), on));
+    }
+
+    /// With the solutions from crossovers of two solutions, which have every mean from one of them: where parts of a model are independent,
+    /// all combinations of their solutions are solutions.
+    pub fn crossed(&self, seed: u64) -> Self {
+        let mut all = self.clone();
+        let most = all.iterations + all.most_iterations();
+        let mut stream = Streams::new(seed, Purpose::Crossover, 1).row(0);
+        rounds(|| {
+            if all.found.len() < 2 || all.iterations > most {
+                return None;
+            }
+            let (before, count) = (all.log_sum(), all.near().len());
+            let mut children = Mat::zeros(all.hidden_bias.len(), ROUND);
+            for child in children.col_iter_mut() {
+                let parents: [usize; 2] =
+                    std::array::from_fn(|_| (stream.uniform() * count as f64) as usize);
+                for (j, mean) in child.iter_mut().enumerate() {
+                    *mean = all.found[parents[usize::from(stream.uniform() < 0.5)]].hidden[j];
+                }
+            }
+            all.iterate(children);
+            Some(all.log_sum() - before)
+        });
+        all
+    }
+
+    /// log sum exp(F).
+    fn log_sum(&self) -> f64 {
+        log_sum_exp(self.found.iter().map(|solution| solution.log_z))
+    }
+
+    /// Iterates from means of the hidden layer, [J, N].
+    fn iterate(&mut self, mut hidden: Mat<f64>) {
+        for last in (0..ITERATIONS).rev() {
             interrupt::point();
+            self.iterations += hidden.ncols();
             let inputs = product(self.weights.transpose(), &self.visible_means(&hidden));
-            let mut moved: f64 = 0.0;
-            for row in 0..starts.rows() {
+            let (mut settled, mut moving) = (Vec::new(), Vec::new());
+            for row in 0..hidden.ncols() {
+                let mut moved: f64 = 0.0;
                 for (j, bias) in self.hidden_bias.iter().enumerate() {
                     let mean = sigmoid(inputs[(j, row)] + bias);
                     moved = moved.max((mean - hidden[(j, row)]).abs());
                     hidden[(j, row)] = mean;
                 }
+                if moved < TOLERANCE || last == 0 { &mut settled } else { &mut moving }.push(row);
             }
-            if moved < TOLERANCE {
+            let of = |rows: &[usize]| {
+                Mat::from_fn(hidden.nrows(), rows.len(), |j, row| hidden[(j, rows[row])])
+            };
+            let (settled, moving) = (of(&settled), of(&moving));
+            let inputs = product(self.weights.as_ref(), &settled);
+            for (hidden, inputs) in settled.col_iter().zip(inputs.col_iter()) {
+                self.take(hidden.iter().copied().collect(), inputs);
+            }
+            if moving.ncols() == 0 {
                 break;
             }
-        }
-        let inputs = product(self.weights.as_ref(), &hidden);
-        for (hidden, inputs) in hidden.col_iter().zip(inputs.col_iter()) {
-            self.take(hidden.iter().copied().collect(), inputs);
+            hidden = moving;
         }
         self.found.sort_by(|a, b| b.log_z.total_cmp(&a.log_z));
     }
@@ -140,15 +200,46 @@ impl MeanField {
         self.found.first().map(|solution| Bound { value: solution.log_z, states: None })
     }
 
-    /// The highest solutions as a mixture; `None` without one.
+    /// The solutions that are near the highest.
+    fn near(&self) -> &[Solution] {
+        let highest = self.found.first().map_or(0.0, |highest| highest.log_z);
+        let near = |solution: &&Solution| solution.log_z > highest - NEAR;
+        &self.found[..self.found.iter().take_while(near).count()]
+    }
+
+    /// The highest solutions as the base of chains; `None` without one.
     ///
     /// # Errors
     /// None in practice.
     pub fn mixture(&self) -> Result<Option<MixtureBase>> {
+        self.mixture_of(self.most_components())
+    }
+
+    fn most_components(&self) -> usize {
+        MOST_COMPONENTS.max(self.hidden_bias.len())
+    }
+
+    /// Whether the base of chains has all solutions.
+    pub fn fits(&self) -> bool {
+        self.near().len() <= self.most_components()
+    }
+
+    /// A mixture of as many solutions as possible, and the number of its states that can be weighed.
+    ///
+    /// # Errors
+    /// None in practice.
+    pub fn large_mixture(&self) -> Result<Option<(MixtureBase, usize)>> {
+        let each = MOST_WORK / self.weights.nrows();
+        let base = self.mixture_of((each / WEIGHED.start()).max(1))?;
+        Ok(base.map(|base| {
+            let states = (each / base.len()).clamp(*WEIGHED.start(), *WEIGHED.end());
+            (base, states)
+        }))
+    }
+
+    fn mixture_of(&self, most: usize) -> Result<Option<MixtureBase>> {
         let Some(highest) = self.found.first() else { return Ok(None) };
-        let near = |solution: &&Solution| solution.log_z > highest.log_z - NEAR;
-        let most = MOST_COMPONENTS.max(self.hidden_bias.len());
-        let components = || self.found.iter().take(most).take_while(near);
+        let components = || self.near().iter().take(most);
         let weight = |solution: &Solution| (TEMPER * (solution.log_z - highest.log_z)).exp();
         let shares: Vec<f64> = components().map(weight).collect();
         let all: f64 = shares.iter().sum();
@@ -187,6 +278,7 @@ fn product(w: MatRef<'_, f64>, means: &Mat<f64>) -> Mat<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::estimators::automatic::candidates::ALL_SOLUTIONS;
     use crate::estimators::automatic::search::Search;
     use crate::estimators::{Automatic, Known, lower_bound};
     use crate::model::exact;
@@ -257,5 +349,33 @@ mod tests {
         println!("{value} +- {error} for {}", system.log_partition);
         assert!(found.estimate.trust.is_sound() && error < 0.1);
         assert!((value - system.log_partition).abs() < 4.0 * error);
+    }
+
+    /// Three independent parts of a background and four states have 125 solutions, which crossovers find from a few.
+    #[test]
+    fn crossovers_find_all_combinations() {
+        let parts = [1, 2, 3].map(|seed| islands(50, (4, 1), -2.0..0.0, seed));
+        let system = independent(&parts, 4).unwrap();
+        let some = solutions(&system.parameters);
+        let all = some.crossed(1);
+        assert_eq!(all.found.len(), 125);
+        assert!(some.found.len() < 100 && !all.fits());
+        let missed = system.log_partition - all.log_sum();
+        assert!(missed.abs() < 1e-3, "{missed}");
+    }
+
+    /// More combinations than components of a base: importance weights contradict chains from these, so chains from all are next.
+    #[test]
+    fn estimates_count_combinations_of_states() {
+        let [first, second] = [1, 2].map(|seed| islands(50, (15, 1), -2.0..0.0, seed));
+        let parts = [first, second, gaussian_parameters(40, 13, 0.4, 3)];
+        let system = independent(&parts, 4).unwrap();
+        let automatic = Automatic::new(5).unwrap();
+        let found = automatic.run(&system.parameters, Known::default(), &mut |_| ()).unwrap();
+        let (value, error) = (found.estimate.value, found.estimate.std_error);
+        println!("{value} +- {error} for {}", system.log_partition);
+        assert!(found.estimate.trust.is_sound() && error < 0.05);
+        assert!((value - system.log_partition).abs() < 4.0 * error);
+        assert!(found.done.last().unwrap().starts_with(ALL_SOLUTIONS));
     }
 }

@@ -8,7 +8,7 @@
 //! log Z >= log sum f(s) over any set of DISTINCT states; all states ever evaluated are kept for it, in f64. Cost: one pass over W per
 //! step; n passes over the other layer for the moves of single variables of a state.
 
-mod crossover;
+pub(super) mod crossover;
 mod moves;
 
 use std::collections::HashMap;

@@ -6,11 +6,23 @@ use crate::engine::random::{Purpose, Stream, Streams};
 
 /// Starts of a round; the gain of the bound, nats, below which a round is quiet, as it is without a new mode; and how many quiet rounds one
 /// after the other are the last.
-const ROUND: usize = 256;
+pub(in super::super) const ROUND: usize = 256;
 const LEAST_GAIN: f64 = 0.001;
 const QUIET_ROUNDS: usize = 3;
 /// Most work on crossovers beside the first round: their number x n x units of the other layer.
 const MOST_CROSSOVERS: usize = 200_000_000;
+
+/// Makes rounds of a search until they hardly gain, or until one cannot be made; each returns the gain of log sum f by its new results, nats.
+pub(in super::super) fn rounds(mut round: impl FnMut() -> Option<f64>) {
+    let mut quiet = 0;
+    while quiet < QUIET_ROUNDS {
+        // No number is a gain where weights are so large that log f is none.
+        match round() {
+            Some(gain) => quiet = if gain > LEAST_GAIN { 0 } else { quiet + 1 },
+            None => break,
+        }
+    }
+}
 
 impl ModeSearch {
     /// Ascends from crossovers of two modes, as in genetic algorithms, and from as many random states, until rounds of them find no
@@ -19,9 +31,9 @@ impl ModeSearch {
     pub(crate) fn climb_crossovers(&mut self, seed: u64) -> BitMatrix {
         let (first, units) = (self.modes.len(), self.bias.len());
         let mut stream = Streams::new(seed, Purpose::Crossover, 0).row(0);
-        let rounds = 1 + MOST_CROSSOVERS / (ROUND * units * self.other_bias.len()).max(1);
-        let mut quiet = 0;
-        for _ in 0..rounds {
+        let mut left = 1 + MOST_CROSSOVERS / (ROUND * units * self.other_bias.len()).max(1);
+        rounds(|| {
+            left = left.checked_sub(1)?;
             let (before, modes) = (self.bound().0, self.modes.len());
             for _ in 0..ROUND / 2 {
                 let start = self.random_state(0.5, &mut stream);
@@ -29,13 +41,8 @@ impl ModeSearch {
                 let start = self.crossover(&mut stream);
                 self.ascend(&start);
             }
-            // No number is a gain where weights are so large that log f is none.
-            let gains = self.modes.len() > modes && self.bound().0 - before > LEAST_GAIN;
-            quiet = if gains { 0 } else { quiet + 1 };
-            if quiet == QUIET_ROUNDS {
-                break;
-            }
-        }
+            Some(if self.modes.len() > modes { self.bound().0 - before } else { 0.0 })
+        });
         let new = self.modes[first..].iter().flat_map(|mode| mode.state.iter().copied());
         BitMatrix::from_words(self.modes.len() - first, units, new.collect())
             .unwrap_or_else(|| BitMatrix::zeros(0, units))
