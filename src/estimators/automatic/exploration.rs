@@ -323,8 +323,9 @@ fn from_above(modes: &BitMatrix, reached: &WeightedRows, count: usize) -> BitMat
 mod tests {
     use super::*;
     use crate::engine::Host;
-    use crate::model::test_systems::gaussian_parameters;
+    use crate::model::test_systems::{gaussian_parameters, independent, islands};
     use crate::tempering::BaseDistribution;
+    use crate::tempering::mixture::BROAD_COMPONENTS;
 
     /// Modes that chains reach rarely are among them.
     #[test]
@@ -347,6 +348,22 @@ mod tests {
             assert_eq!(above.rows(), 12);
             assert!((8..12).all(|row| known.contains(&above.row(row))));
         }
+    }
+
+    /// Two independent groups of four states have 25 solutions of the mean-field equations, so the base has all of them.
+    #[test]
+    fn few_solutions_are_all_components() {
+        let states = [1, 2].map(|seed| islands(50, (4, 1), -2.0..0.0, seed));
+        let parts = [states[0].clone(), states[1].clone(), gaussian_parameters(40, 13, 0.4, 3)];
+        let parameters = independent(&parts, 4).unwrap().parameters;
+        let (engine, settings) = (Host::new(&parameters), Automatic::new(1).unwrap());
+        let known = Known::default();
+        let exploration = Exploration::new(&settings, &parameters, &engine, known).unwrap();
+        let base = exploration.kinds[0].base(&parameters, &exploration.pool, 1).unwrap();
+        assert_eq!(
+            (exploration.kinds[0].to_string().as_str(), base.len()),
+            ("mean field", 25 + BROAD_COMPONENTS)
+        );
     }
 
     /// From the marginals after a run that was not a short one; from a fitted mixture that only needs time.
