@@ -169,7 +169,7 @@ impl Estimate {
         self.has_doubt("below-bound")
     }
 
-    pub(crate) fn has_doubt(&self, name: &str) -> bool {
+    fn has_doubt(&self, name: &str) -> bool {
         self.trust.doubts().iter().any(|doubt| doubt.name() == name)
     }
 }

@@ -92,16 +92,12 @@ impl<'a> Candidates<'a> {
             self.attempt(name, &product(base)?, search)?;
         }
         search.combine(known, self.seed);
-        // Solutions from crossovers resemble each other: if not all are components, a base of the highest sees less of a model.
-        let all = search.mean_field.crossed(self.seed);
-        if all.fits() {
-            search.mean_field = all.clone();
-        }
+        let all = search.mean_field.large_mixture(self.seed)?;
         if let Some(base) = search.mean_field.mixture()? {
             self.attempt("mean field", &base, search)?;
         }
         // Without sweeps there can be more components.
-        if let Some((base, states)) = all.large_mixture()? {
+        if let Some((base, states)) = all {
             self.annealed(ALL_SOLUTIONS, &base, (states, 2))?;
             self.all_solutions = Some(base);
         }

@@ -217,8 +217,9 @@ impl<'a> Exploration<'a> {
         self.gibbs_sweeps += run.gibbs_sweeps;
         estimate.gibbs_sweeps = self.gibbs_sweeps;
         // Annealing finds more than chains do: they may miss solutions that are no components of their base.
+        let contradicts = |doubt: &Doubt| matches!(doubt, Doubt::AnnealingAbove { .. });
         if sweeps >= settings.sweeps
-            && estimate.has_doubt("annealing-above")
+            && estimate.trust.doubts().iter().any(contradicts)
             && let Some(base) = self.found.all_solutions.take()
         {
             self.components = base.len();
