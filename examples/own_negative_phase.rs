@@ -3,8 +3,6 @@
 //!
 //!     cargo run --release --example own_negative_phase [-- --quick]
 
-use std::sync::atomic::AtomicBool;
-
 use ztrack::Result;
 use ztrack::config::{EvaluationConfig, GradientConfig};
 use ztrack::data::{Source, generators::BarsAndStripes};
@@ -46,7 +44,7 @@ fn main() -> Result<()> {
             builder = builder.negative_phase(Box::new(Enumerated));
         }
         let mut trainer = builder.build()?;
-        run(&mut trainer, &mut Memory::default(), &mut NoCheckpoints, &AtomicBool::new(false))?;
+        run(&mut trainer, &mut Memory::default(), &mut NoCheckpoints)?;
         let validation = trainer.standing().last.as_ref().and_then(|last| last.validation);
         let name = if own { "enumerated" } else { "PCD-1" };
         println!("{name:<12}{:.3}", validation.map_or(f64::NAN, |likelihood| likelihood.value));

@@ -2,8 +2,6 @@
 //!
 //!     cargo run --release --example quickstart
 
-use std::sync::atomic::AtomicBool;
-
 use ztrack::Result;
 use ztrack::config::GradientConfig;
 use ztrack::data::{Source, generators::BarsAndStripes};
@@ -80,7 +78,7 @@ fn main() -> Result<()> {
     println!("Nats; log-likelihoods are means per row, with the tracked log Z.\n");
     println!("update  tracked log Z +- error  exact  train log-lik  validation");
     let (mut table, mut best) = (Table::default(), Best::default());
-    let outcome = run(&mut trainer, &mut table, &mut best, &AtomicBool::new(false))?;
+    let outcome = run(&mut trainer, &mut table, &mut best)?;
 
     println!("\n{:?} after {} updates.", outcome.reason, trainer.updates());
     if let Some((model, evaluation)) = best.model

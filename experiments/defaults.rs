@@ -12,7 +12,6 @@ mod support;
 
 use std::path::Path;
 use std::process::ExitCode;
-use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 
 use clap::Parser;
@@ -158,7 +157,7 @@ fn train(set: &TrainingSet, settings: &[&str]) -> Result<Outcome> {
     let config = Config::parse(&text, &settings)?;
     let (start, cpu) = (Instant::now(), support::cpu_seconds());
     let mut trainer = Trainer::new(&config, splits.clone(), &Device::default())?;
-    run(&mut trainer, &mut Nothing, &mut NoCheckpoints, &AtomicBool::new(false))?;
+    run(&mut trainer, &mut Nothing, &mut NoCheckpoints)?;
     let best = trainer.audited_best()?;
     let seconds = match (cpu, support::cpu_seconds()) {
         (Some(before), Some(after)) => after - before,

@@ -13,7 +13,6 @@ mod kaufman;
 mod support;
 
 use std::process::ExitCode;
-use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 
 use clap::Parser;
@@ -202,7 +201,7 @@ fn train(config: &Config, source: &Source) -> Result<(Curve, f64)> {
         sound: 0,
         evaluations: 0,
     };
-    run(&mut trainer, &mut curve, &mut NoCheckpoints, &AtomicBool::new(false))?;
+    run(&mut trainer, &mut curve, &mut NoCheckpoints)?;
     let seconds = match (cpu, support::cpu_seconds()) {
         (Some(before), Some(after)) => after - before,
         _ => start.elapsed().as_secs_f64(),

@@ -1,7 +1,6 @@
 //! Training on an array in memory, in one call.
 
-use std::sync::atomic::AtomicBool;
-
+use crate::context::Context;
 use crate::data::{Dataset, Rows, Values};
 use crate::error::{Error, Result};
 use crate::estimators::Estimate;
@@ -99,24 +98,24 @@ pub struct Fit {
 /// # Errors
 /// No rows, options out of range, training that diverges.
 pub fn fit(rows: &impl Rows, options: Options) -> Result<Fit> {
-    fit_recording(rows, options, &mut Memory::default(), &AtomicBool::new(false))
+    fit_recording(rows, options, &mut Memory::default(), &Context::default())
 }
 
-/// As [`fit`], with a recorder for the run and a flag that ends it after an update; the model is then the best so far.
+/// As [`fit`], with a recorder for the run, in a context.
 ///
 /// # Errors
-/// As [`fit`], and those of the recorder.
+/// As [`fit`], those of the recorder, and [`Error::Interrupted`] after [`Context::cancel`].
 pub fn fit_recording(
     rows: &impl Rows,
     options: Options,
     recorder: &mut dyn Recorder,
-    stop: &AtomicBool,
+    context: &Context,
 ) -> Result<Fit> {
     let dataset = rows.dataset()?;
-    let mut trainer = options.trainer(dataset).map_err(|error| options.named(error))?;
+    let mut trainer = options.trainer(dataset, context).map_err(|error| options.named(error))?;
     let mut curves = Memory::default();
     let mut tee = Tee(vec![Box::new(&mut curves), Box::new(recorder)]);
-    let reason = run(&mut trainer, &mut tee, &mut NoCheckpoints, stop)?.reason;
+    let reason = run(&mut trainer, &mut tee, &mut NoCheckpoints)?.reason;
     drop(tee);
     // The progress of every update is only for recorders.
     curves.progress = Vec::new();
@@ -147,7 +146,7 @@ impl Options {
     }
 
     /// The trainer of these options.
-    fn trainer(&self, dataset: Dataset) -> Result<Trainer> {
+    fn trainer(&self, dataset: Dataset, context: &Context) -> Result<Trainer> {
         let (fraction, grey) =
             (self.validation_fraction, matches!(dataset.values, Values::Intensity(_)));
         let by_rows = (dataset.rows() / 100).clamp(*BATCHES.start(), *BATCHES.end());
@@ -157,6 +156,7 @@ impl Options {
         let every = updates.checked_div(self.evaluations).map_or(0, |every| every.max(1));
         let schedule = Schedule::LinearToZero {};
         let mut builder = Trainer::builder(TrainingData::Rows(dataset))
+            .within(context)
             .seed(self.seed)
             .hidden(self.hidden)
             .epochs(self.epochs)

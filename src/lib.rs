@@ -92,15 +92,16 @@ mod trust;
 pub mod units;
 
 pub use config::Config;
+pub use context::{Context, Device};
 pub use data::Dataset;
 pub use engine::{BitMatrix, Engine, Host};
 pub use error::{Error, Result};
 pub use estimators::{Ais, Estimate, Rts, log_partition};
 pub use fit::{Fit, Options, fit};
 pub use live::LogZTracker;
+pub use model::Parameters;
 #[cfg(feature = "burn")]
 pub use model::Rbm;
-pub use model::{Device, Parameters};
 pub use record::Recorder;
 pub use training::{Trainer, run};
 pub use trust::{Doubt, Interface, LogZ, Trust};

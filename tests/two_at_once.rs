@@ -4,32 +4,33 @@ use std::collections::BTreeSet;
 use std::thread::{scope, sleep};
 use std::time::{Duration, Instant};
 
-use ztrack::context::Context;
-use ztrack::{Error, Fit, Options, Result, fit};
+use ztrack::fit::fit_recording;
+use ztrack::record::Memory;
+use ztrack::{Context, Error, Fit, Options, Result};
 
 const LIMIT: Duration = Duration::from_secs(100);
 
 /// With up to 20 hidden units log Z is enumerated too, with more only annealed.
-fn training(hidden: usize, epochs: u64, temperatures: usize) -> Result<Fit> {
+fn training(hidden: usize, epochs: u64, temperatures: usize, context: &Context) -> Result<Fit> {
     let rows: Vec<[u8; 24]> =
         (0..400).map(|row| std::array::from_fn(|i| (row * 7 / (i + 1) % 2) as u8)).collect();
     let options = Options { hidden, epochs, evaluations: epochs / 10, ..Options::default() };
     let temperatures = format!("audit.temperatures={temperatures}");
     let settings =
         vec!["training.early_stopping=false".into(), "audit.every=1".into(), temperatures];
-    fit(&rows, Options { settings, ..options })
+    fit_recording(&rows, Options { settings, ..options }, &mut Memory::default(), context)
 }
 
 #[test]
 fn each_has_its_own_progress_and_its_own_end() {
-    let alone = training(18, 40, 600).unwrap();
+    let alone = training(18, 40, 600, &Context::default()).unwrap();
     let [small, large] = [Context::default(), Context::default()];
     let [of_small, of_large] = [small.watch(), large.watch()];
     let [mut of_small_seen, mut of_large_seen] = [BTreeSet::new(), BTreeSet::new()];
     scope(|scope| {
-        let first = scope.spawn(|| small.run(|| training(18, 40, 600)));
+        let first = scope.spawn(|| training(18, 40, 600, &small));
         // It would be at work for hours.
-        let second = scope.spawn(|| large.run(|| training(24, 10_000_000, 800)));
+        let second = scope.spawn(|| training(24, 10_000_000, 800, &large));
         // The limit ends a test that would never see what it waits for.
         let start = Instant::now();
         while (!first.is_finished() || of_large_seen.len() < 2) && start.elapsed() < LIMIT {

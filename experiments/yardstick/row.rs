@@ -6,6 +6,7 @@ use std::process::{Command, Stdio};
 use serde::{Deserialize, Serialize};
 use ztrack::checkpoint::{ModelFile, write_bytes};
 use ztrack::config::Config;
+use ztrack::context::progress::Progress;
 use ztrack::data::{
     Binarization, Binarizer, Dataset, EVALUATION_EPOCH, MOST_COMPONENTS, baselines,
 };
@@ -141,8 +142,9 @@ fn measure(table: &Table, run: &Path) -> Result<Row> {
     let mut parts = vec![("train", &train)];
     parts.extend(validation.as_ref().map(|rows| ("validation", rows)));
     parts.push(("test", &test));
-    let of_test =
-        baselines(&parts, variables, MOST_COMPONENTS, 1)?.into_iter().filter_map(|found| {
+    let of_test = baselines(&parts, variables, MOST_COMPONENTS, 1, &Progress::default())?
+        .into_iter()
+        .filter_map(|found| {
             let test = found.parts.into_iter().find(|part| part.part == "test")?;
             Some((found.name.to_string(), test.mean, test.std_error))
         });

@@ -3,10 +3,10 @@
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
 use pyo3::types::PyBytes;
-use ztrack::Interface;
 use ztrack::estimators::{Completing, Completion};
 use ztrack::tempering::BaseDistribution;
 use ztrack::units::Variables;
+use ztrack::{Context, Interface};
 
 use super::arrays::{bits, cells};
 use super::estimate::{Given, Problem};
@@ -37,7 +37,8 @@ pub fn complete<'py>(
     asked: Asked,
     progress: Option<Bound<'py, PyAny>>,
 ) -> PyResult<Completed<'py>> {
-    let found = long(py, progress.as_ref(), true, |_| {
+    let found = long(py, progress.as_ref(), true, Context::default(), |_, turn| {
+        let at_work = turn.begin()?;
         let Problem { parameters, data, .. } = given.problem()?;
         let variables = &parameters.variables;
         let base = data.as_ref().map(|rows| {
@@ -49,7 +50,13 @@ pub fn complete<'py>(
         let missing = bits(&missing, parameters.n_visible)?;
         variables.settle(&mut rows, &missing);
         variables.check(&rows, "`data`")?;
-        let asked = Completing { base: base.as_ref(), means, draws, seed };
+        let asked = Completing {
+            base: base.as_ref(),
+            means,
+            draws,
+            seed,
+            context: Some(at_work.context()),
+        };
         asked.run(&parameters, &rows, &missing)
     })?;
     let doubtful = |(row, it): (usize, &Completion)| {

@@ -5,6 +5,7 @@ use std::thread::ThreadId;
 
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
+use ztrack::Context;
 use ztrack::config::{Automatic, TemperingConfig};
 use ztrack::live::PathTracker;
 use ztrack::tempering::Ladder;
@@ -36,6 +37,7 @@ pub struct EngineTracker {
     tracker: Mutex<PathTracker<PythonPath>>,
     ladder: Arc<Ladder>,
     shared: Arc<Shared>,
+    context: Context,
     /// The thread that methods of the engine are called on.
     caller: Mutex<Option<ThreadId>>,
 }
@@ -43,7 +45,8 @@ pub struct EngineTracker {
 impl EngineTracker {
     fn path(&self, engine: Py<PyAny>, log_z_base: f64) -> PythonPath {
         let (ladder, shared) = (Arc::clone(&self.ladder), Arc::clone(&self.shared));
-        PythonPath { engine: Arc::new(engine), log_z_base, ladder, shared }
+        let context = self.context.clone();
+        PythonPath { engine: Arc::new(engine), log_z_base, ladder, shared, context }
     }
 
     /// Works on a copy, which takes the tracker's place at the end: what fails leaves it as it was.
@@ -65,13 +68,17 @@ impl EngineTracker {
             let text = "a method of the engine calls the tracker that called it";
             return Err(named(py, "InvalidError", text.into()));
         }
-        long(py, progress, true, |tell| {
+        long(py, progress, true, self.context.clone(), |tell, turn| {
             let mut held = lock(&self.tracker);
+            let _at_work = turn.begin()?;
             *lock(&self.shared.line) = Some(tell);
             *lock(&self.caller) = Some(here);
             let _hung = Hung(self);
             let mut copy = held.clone();
             let found = work(&mut copy);
+            // The engine may have raised after the last place where work is left.
+            let cancelled = self.context.is_cancelled();
+            let found = if cancelled { Err(ztrack::Error::Interrupted) } else { found };
             if found.is_ok() {
                 *held = copy;
             }
@@ -111,7 +118,8 @@ impl EngineTracker {
         Ok(Self {
             ladder: Arc::new(ladder.map_err(|error| exception(py, &error))?),
             tracker: Mutex::new(PathTracker::new(tempering, seed)),
-            shared: Arc::default(),
+            shared: Arc::new(Shared::new(Arc::new(py.None()))),
+            context: Context::default(),
             caller: Mutex::default(),
         })
     }

@@ -5,10 +5,9 @@ use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Sender, channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
 
 use pyo3::prelude::*;
-use ztrack::context::interrupt;
+use ztrack::Context;
 use ztrack::engine::random::{Purpose, Stream, derived_seed};
 use ztrack::engine::{BitMatrix, States, SweepStreams, Walker};
 use ztrack::tempering::{Ladder, TemperedPath};
@@ -22,21 +21,31 @@ pub fn lock<T>(value: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 /// What all paths of a tracker share.
-#[derive(Default)]
 pub struct Shared {
     /// To the thread that may call methods, while there is one.
     pub line: Mutex<Option<Sender<Message>>>,
     /// Arrays of states, which do not change.
     batches: Mutex<HashMap<u64, Object>>,
     next: AtomicU64,
+    /// In place of the states of a batch where a method has raised.
+    nothing: Object,
 }
 
 impl Shared {
-    /// Has the calling thread do something; leaves the computation where that raises.
+    /// Without batches.
+    pub fn new(nothing: Object) -> Self {
+        Self { line: Mutex::default(), batches: Mutex::default(), next: AtomicU64::new(0), nothing }
+    }
+
+    /// Has the calling thread do something. `None` where that raises, which ends the computation.
     fn ask<T: Send + 'static>(
         &self,
+        context: &Context,
         work: impl FnOnce(Python<'_>) -> PyResult<T> + Send + 'static,
-    ) -> T {
+    ) -> Option<T> {
+        if context.is_cancelled() {
+            return None;
+        }
         let (reply, answer) = channel();
         let call = Message::Call(Box::new(move |py| {
             let _ = reply.send(work(py)?);
@@ -45,12 +54,11 @@ impl Shared {
         if let Some(line) = &*lock(&self.line) {
             let _ = line.send(call);
         }
-        answer.recv().unwrap_or_else(|_| {
-            loop {
-                interrupt::point();
-                std::thread::sleep(Duration::from_millis(1));
-            }
-        })
+        let answer = answer.recv().ok();
+        if answer.is_none() {
+            context.cancel();
+        }
+        answer
     }
 
     /// Numbers of the states of a new batch.
@@ -75,8 +83,9 @@ impl Shared {
     pub fn find(&self, states: &[u64]) -> (Object, Vec<usize>) {
         let batch = states.first().map_or(0, |state| state >> 32);
         let found = lock(&self.batches).get(&batch).map(Arc::clone);
+        let found = found.unwrap_or_else(|| Arc::clone(&self.nothing));
         let rows = states.iter().map(|state| (state & 0xFFFF_FFFF) as usize).collect();
-        (found.expect("batches of the chains are kept"), rows)
+        (found, rows)
     }
 }
 
@@ -97,9 +106,17 @@ pub struct PythonPath {
     pub log_z_base: f64,
     pub ladder: Arc<Ladder>,
     pub shared: Arc<Shared>,
+    pub context: Context,
 }
 
 impl PythonPath {
+    fn ask<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(Python<'_>) -> PyResult<T> + Send + 'static,
+    ) -> Option<T> {
+        self.shared.ask(&self.context, work)
+    }
+
     fn betas(&self, at: impl Iterator<Item = usize>) -> Vec<f64> {
         at.map(|k| self.ladder.betas()[k]).collect()
     }
@@ -119,12 +136,16 @@ impl TemperedPath for PythonPath {
         self.log_z_base
     }
 
+    fn context(&self) -> &Context {
+        &self.context
+    }
+
     fn sample_base(&self, rows: usize, seed: u64, step: u64) -> BitMatrix {
         let engine = Arc::clone(&self.engine);
         let seed = derived_seed(seed, Purpose::ChainStart, step) >> 1;
         let states = self
-            .shared
             .ask(move |py| Ok(Arc::new(engine.call_method1(py, "sample_base", (rows, seed))?)));
+        let Some(states) = states else { return BitMatrix::zeros(rows, 64) };
         let states = self.shared.keep(states, rows);
         BitMatrix::from_words(rows, 64, states).expect("one word a row")
     }
@@ -152,7 +173,9 @@ impl Chains<'_> {
     fn own(&mut self) -> Object {
         if let Some(rows) = self.rows.take() {
             let (engine, held) = (Arc::clone(&self.path.engine), Arc::clone(&self.held));
-            self.held = self.path.shared.ask(move |py| taken(py, &engine, &held, rows));
+            if let Some(own) = self.path.ask(move |py| taken(py, &engine, &held, rows)) {
+                self.held = own;
+            }
         }
         Arc::clone(&self.held)
     }
@@ -163,11 +186,10 @@ impl Walker for Chains<'_> {
         let (held, engine) = (self.own(), Arc::clone(&self.path.engine));
         let betas = self.path.betas(at.iter().copied());
         let rows = self.states.visible.len();
-        let found: Vec<u8> = self
+        let found: Option<Vec<u8>> = self
             .path
-            .shared
             .ask(move |py| engine.call_method1(py, "log_f", (&*held, betas, rows))?.extract(py));
-        for (out, bytes) in out.iter_mut().zip(found.as_chunks().0) {
+        for (out, bytes) in out.iter_mut().zip(found.unwrap_or_default().as_chunks().0) {
             *out = f64::from_le_bytes(*bytes);
         }
     }
@@ -176,9 +198,12 @@ impl Walker for Chains<'_> {
         let (held, engine) = (self.own(), Arc::clone(&self.path.engine));
         let betas = self.path.betas(at.iter().map(|&k| k as usize));
         let seed = whole(streams.visible.row(self.states.first_row));
-        self.held = self.path.shared.ask(move |py| {
+        let swept = self.path.ask(move |py| {
             Ok(Arc::new(engine.call_method1(py, "sweep", (&*held, betas, seed))?))
         });
+        if let Some(swept) = swept {
+            self.held = swept;
+        }
     }
 
     fn store(&mut self) {
@@ -186,7 +211,8 @@ impl Walker for Chains<'_> {
         let (engine, held) = (Arc::clone(&self.path.engine), Arc::clone(&self.held));
         let rows = self.rows.take().unwrap_or_else(|| (0..rows).collect());
         // A copy: an engine may write into what it returned.
-        let kept = self.path.shared.ask(move |py| taken(py, &engine, &held, rows));
+        let kept = self.path.ask(move |py| taken(py, &engine, &held, rows));
+        let Some(kept) = kept else { return };
         let states = self.path.shared.keep(kept, self.states.visible.len());
         self.states.visible.copy_from_slice(&states);
     }

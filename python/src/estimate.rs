@@ -9,7 +9,7 @@ use ztrack::estimators::{
 };
 use ztrack::tempering::BaseDistribution;
 use ztrack::tempering::schedules::linear;
-use ztrack::{BitMatrix, Interface, Parameters, Result};
+use ztrack::{BitMatrix, Context, Interface, Parameters, Result};
 
 use super::arrays::{cells, parameters, rows, table_columns};
 use super::errors::{named, of_arguments};
@@ -83,7 +83,8 @@ pub fn log_partition(
     settings: Settings,
     progress: Option<Bound<'_, PyAny>>,
 ) -> PyResult<String> {
-    let found = long(py, progress.as_ref(), true, |tell| {
+    let found = long(py, progress.as_ref(), true, Context::default(), |tell, turn| {
+        let at_work = turn.begin()?;
         let Problem { parameters, data, states } = given.problem()?;
         let Settings { methods, chains, temperatures, sweeps, budget, seed } = settings;
         let methods = methods.iter().map(|name| name.parse()).collect::<Result<_>>()?;
@@ -94,6 +95,7 @@ pub fn log_partition(
             sweeps,
             budget,
             seed,
+            context: at_work.context().clone(),
             ..EstimateSettings::default()
         };
         let (rows, states) = (data.as_ref(), states.as_ref());
@@ -137,25 +139,33 @@ pub fn sample<'py>(
     draws: Draws,
     progress: Option<Bound<'py, PyAny>>,
 ) -> PyResult<(Bound<'py, PyBytes>, Vec<String>)> {
-    let (samples, variables) = long(py, progress.as_ref(), true, |tell| {
-        let Problem { parameters, data, states } = given.problem()?;
-        let marginals = data.as_ref().map(|rows| {
-            let smoothing = BaseDistribution::PSEUDO_COUNT;
-            BaseDistribution::from_marginals(rows, smoothing, &parameters.variables)
-        });
-        let marginals = marginals.transpose()?;
-        let (rows, states) = (data.as_ref(), states.as_ref());
-        let known = Known { marginals: marginals.as_ref(), rows, states, ..Known::default() };
-        let Draws { count, chains, temperatures, burn_in, spacing, budget, seed } = draws;
-        let ladder = Automatic::ladder(&linear(temperatures)?)?;
-        let settings =
-            Automatic { chains, ladder, sweeps: burn_in, budget, ..Automatic::new(seed)? };
-        let samples =
-            Equilibrium::of(&parameters, &settings, known, (count, spacing), &mut |line| {
-                let _ = tell.send(Message::Line(line.to_string()));
-            })?;
-        Ok((samples, parameters.variables))
-    })?;
+    let (samples, variables) =
+        long(py, progress.as_ref(), true, Context::default(), |tell, turn| {
+            let at_work = turn.begin()?;
+            let Problem { parameters, data, states } = given.problem()?;
+            let marginals = data.as_ref().map(|rows| {
+                let smoothing = BaseDistribution::PSEUDO_COUNT;
+                BaseDistribution::from_marginals(rows, smoothing, &parameters.variables)
+            });
+            let marginals = marginals.transpose()?;
+            let (rows, states) = (data.as_ref(), states.as_ref());
+            let known = Known { marginals: marginals.as_ref(), rows, states, ..Known::default() };
+            let Draws { count, chains, temperatures, burn_in, spacing, budget, seed } = draws;
+            let ladder = Automatic::ladder(&linear(temperatures)?)?;
+            let settings = Automatic {
+                chains,
+                ladder,
+                sweeps: burn_in,
+                budget,
+                context: at_work.context().clone(),
+                ..Automatic::new(seed)?
+            };
+            let samples =
+                Equilibrium::of(&parameters, &settings, known, (count, spacing), &mut |line| {
+                    let _ = tell.send(Message::Line(line.to_string()));
+                })?;
+            Ok((samples, parameters.variables))
+        })?;
     let doubts = samples.trust.doubts().iter().map(|doubt| doubt.text(Interface::Python)).collect();
     Ok((PyBytes::new(py, &cells(&samples.visible, &variables)), doubts))
 }

@@ -1,6 +1,5 @@
 //! Training on an array.
 
-use std::sync::atomic::AtomicBool;
 use std::sync::mpsc::Sender;
 use std::time::{Duration, Instant};
 
@@ -8,13 +7,13 @@ use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use serde::Serialize;
 use serde_json::{Value, json};
-use ztrack::Error;
 use ztrack::data::Rows;
 use ztrack::estimators::Estimate;
 use ztrack::fit::{Options, fit_recording};
 use ztrack::record::{Content, Progress, Record, Recorder};
 use ztrack::tracking::LogLikelihood;
 use ztrack::units::Variables;
+use ztrack::{Context, Error};
 
 use super::arrays::{bits, model_bytes, table};
 use super::errors::named;
@@ -94,7 +93,8 @@ pub fn fit<'py>(
     settings: Settings,
     progress: Option<Bound<'_, PyAny>>,
 ) -> PyResult<Fitted<'py>> {
-    let fit = long(py, progress.as_ref(), false, |tell| {
+    let fit = long(py, progress.as_ref(), false, Context::default(), |tell, turn| {
+        let at_work = turn.begin()?;
         let rows = match settings.groups.parse()? {
             variables if Variables::has_reals(&variables) => table(rows, columns, &variables)?,
             _ => bits(rows, columns)?.dataset()?,
@@ -113,7 +113,7 @@ pub fn fit<'py>(
             settings,
         };
         let mut teller = Teller { tell, last: Instant::now() };
-        fit_recording(&rows, options, &mut teller, &AtomicBool::new(false)).map_err(of_arguments)
+        fit_recording(&rows, options, &mut teller, at_work.context()).map_err(of_arguments)
     })?;
     let found = Found {
         update: fit.update,

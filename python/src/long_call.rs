@@ -17,29 +17,82 @@ const LINES: Duration = Duration::from_secs(1);
 const PATIENCE: Duration = Duration::from_secs(30);
 
 /// The calls at work; `None` once the interpreter is at its exit.
-static CALLS: Mutex<Option<Vec<Arc<Context>>>> = Mutex::new(Some(Vec::new()));
+static CALLS: Mutex<Option<Vec<Arc<Turn>>>> = Mutex::new(Some(Vec::new()));
 
-fn calls() -> MutexGuard<'static, Option<Vec<Arc<Context>>>> {
-    CALLS.lock().unwrap_or_else(PoisonError::into_inner)
+fn locked<T>(value: &Mutex<T>) -> MutexGuard<'_, T> {
+    value.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// A call at work, which [`end_all`] ends.
-struct AtWork(Arc<Context>);
+/// A call's turn in a context, which calls of several threads may share.
+pub struct Turn {
+    context: Context,
+    state: Mutex<State>,
+}
 
-impl AtWork {
+#[derive(PartialEq)]
+enum State {
+    Waits,
+    AtWork,
+    Ended,
+}
+
+impl Turn {
+    /// Begins, once no other call is at work in the context.
+    ///
     /// # Errors
-    /// The interpreter is at its exit: a thread that waits for Python's lock is ended by it in the midst of a call, and that aborts
-    /// the process.
-    fn new() -> ztrack::Result<Self> {
-        let context = Arc::new(Context::default());
-        calls().as_mut().ok_or(ztrack::Error::Interrupted)?.push(Arc::clone(&context));
-        Ok(Self(context))
+    /// The call was ended before.
+    pub fn begin(&self) -> ztrack::Result<AtWork<'_>> {
+        let mut state = locked(&self.state);
+        if *state == State::Ended {
+            return Err(ztrack::Error::Interrupted);
+        }
+        *state = State::AtWork;
+        self.context.renew();
+        Ok(AtWork(self))
+    }
+
+    /// Ends the call, and no other one.
+    fn cancel(&self) {
+        let before = std::mem::replace(&mut *locked(&self.state), State::Ended);
+        if before == State::AtWork {
+            self.context.cancel();
+        }
     }
 }
 
-impl Drop for AtWork {
+/// While it exists, its call is at work.
+pub struct AtWork<'a>(&'a Turn);
+
+impl AtWork<'_> {
+    /// The context.
+    pub fn context(&self) -> &Context {
+        &self.0.context
+    }
+}
+
+impl Drop for AtWork<'_> {
     fn drop(&mut self) {
-        if let Some(calls) = calls().as_mut() {
+        *locked(&self.0.state) = State::Ended;
+    }
+}
+
+/// A call, which [`end_all`] ends.
+struct Listed(Arc<Turn>);
+
+impl Listed {
+    /// # Errors
+    /// The interpreter is at its exit: a thread that waits for Python's lock is ended by it in the midst of a call, and that aborts
+    /// the process.
+    fn new(context: Context) -> ztrack::Result<Self> {
+        let turn = Arc::new(Turn { context, state: Mutex::new(State::Waits) });
+        locked(&CALLS).as_mut().ok_or(ztrack::Error::Interrupted)?.push(Arc::clone(&turn));
+        Ok(Self(turn))
+    }
+}
+
+impl Drop for Listed {
+    fn drop(&mut self) {
+        if let Some(calls) = locked(&CALLS).as_mut() {
             calls.retain(|call| !Arc::ptr_eq(call, &self.0));
         }
     }
@@ -48,7 +101,7 @@ impl Drop for AtWork {
 /// Ends the calls of other threads, as those of daemons, before the interpreter goes: registered with `atexit`.
 #[pyfunction]
 pub fn end_all(py: Python<'_>) {
-    let left = calls().take().unwrap_or_default();
+    let left = locked(&CALLS).take().unwrap_or_default();
     left.iter().for_each(|call| call.cancel());
     let start = Instant::now();
     py.detach(|| {
@@ -68,24 +121,25 @@ pub enum Message {
 
 type Call = Box<dyn FnOnce(Python<'_>) -> PyResult<()> + Send>;
 
-/// Runs `work` on other threads; the lines it sends go to `progress`, a callable of one string. An exception of a signal handler
+/// Runs `work` on other threads in a context, from its turn on; the lines it sends go to `progress`, a callable of one string. An exception of a signal handler
 /// or of `progress` ends the work and is raised; `progress` ends it too by returning False, as `Interrupted`. With `within`, it also
 /// hears about every second how far the step at work is, or that it is at work.
 pub fn long<T: Send>(
     py: Python<'_>,
     progress: Option<&Bound<'_, PyAny>>,
     within: bool,
-    work: impl FnOnce(Sender<Message>) -> ztrack::Result<T> + Send,
+    context: Context,
+    work: impl FnOnce(Sender<Message>, &Turn) -> ztrack::Result<T> + Send,
 ) -> PyResult<T> {
-    let at_work = AtWork::new().map_err(|error| exception(py, &error))?;
-    let context = &at_work.0;
     let watch = progress.filter(|_| within).map(|_| context.watch());
+    let call = Listed::new(context).map_err(|error| exception(py, &error))?;
+    let turn = &*call.0;
     let mut told_at = Instant::now();
     let mut raised: Option<PyErr> = None;
     let joined = std::thread::scope(|scope| {
         let (tell, told) = channel();
         let told = Mutex::new(told);
-        let worker = scope.spawn(move || context.run(move || work(tell)));
+        let worker = scope.spawn(move || Context::on_own_threads(move || work(tell, turn)));
         loop {
             let next = py.detach(|| match told.lock() {
                 Ok(told) => told.recv_timeout(LOOK),
@@ -99,7 +153,7 @@ pub fn long<T: Send>(
                         && let Err(error) = call(py)
                     {
                         raised = Some(error);
-                        context.cancel();
+                        turn.cancel();
                     }
                     None
                 }
@@ -111,7 +165,7 @@ pub fn long<T: Send>(
                 Some(watch.now().map_or("at work".into(), |stage| stage.to_string()))
             });
             let outcome = match (line, progress) {
-                (Some(line), Some(progress)) => {
+                (Some(line), Some(progress)) if raised.is_none() => {
                     told_at = Instant::now();
                     progress.call1((line,)).map(|go_on| {
                         if go_on.is_none() { true } else { go_on.is_truthy().unwrap_or(true) }
@@ -122,10 +176,10 @@ pub fn long<T: Send>(
             let outcome = outcome.and_then(|go_on| py.check_signals().map(|()| go_on));
             match outcome {
                 Ok(true) => {}
-                Ok(false) => context.cancel(),
+                Ok(false) => turn.cancel(),
                 Err(error) => {
                     raised.get_or_insert(error);
-                    context.cancel();
+                    turn.cancel();
                 }
             }
         }

@@ -6,7 +6,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use ztrack::live::Diagnostics;
 use ztrack::units::Variables;
-use ztrack::{Error, Interface, LogZ, LogZTracker};
+use ztrack::{Context, Error, Interface, LogZ, LogZTracker};
 
 use super::arrays::{cells, model_bytes, parameters, rows, table_columns};
 use super::errors::named;
@@ -19,7 +19,7 @@ pub type Evaluation = (u64, f64, f64, Vec<(String, String)>, String);
 
 /// Threads of Python may share one: each call waits for the one before, with Python's lock free.
 #[pyclass(frozen)]
-pub struct Tracker(Mutex<LogZTracker>);
+pub struct Tracker(Mutex<LogZTracker>, Context);
 
 /// What a tracker is made with, unless its default will do.
 #[derive(FromPyObject)]
@@ -37,6 +37,11 @@ struct Settings {
 }
 
 impl Tracker {
+    fn of(tracker: LogZTracker) -> Self {
+        let context = tracker.context().clone();
+        Self(Mutex::new(tracker), context)
+    }
+
     /// Works on a copy, which takes the tracker's place at the end: what is interrupted leaves it as it was.
     fn on_copy<T: Send>(
         &self,
@@ -44,8 +49,9 @@ impl Tracker {
         progress: Option<&Bound<'_, PyAny>>,
         work: impl FnOnce(&mut LogZTracker) -> ztrack::Result<T> + Send,
     ) -> PyResult<T> {
-        long(py, progress, true, |_tell| {
+        long(py, progress, true, self.1.clone(), |_tell, turn| {
             let mut held = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+            let _at_work = turn.begin()?;
             let mut copy = held.clone();
             let found = work(&mut copy)?;
             *held = copy;
@@ -118,7 +124,7 @@ impl Tracker {
             }
             builder.build()
         })?;
-        Ok(Self(Mutex::new(tracker)))
+        Ok(Self::of(tracker))
     }
 
     /// Starts the chains at the first call, which may take long, and follows the parameters at the others.
@@ -200,7 +206,7 @@ impl Tracker {
     #[staticmethod]
     fn from_bytes(py: Python<'_>, bytes: &[u8]) -> PyResult<Self> {
         let tracker = short(py, || LogZTracker::from_bytes(bytes.to_vec()))?;
-        Ok(Self(Mutex::new(tracker)))
+        Ok(Self::of(tracker))
     }
 
     /// visible, hidden, chains, updates, restarts.

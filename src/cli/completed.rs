@@ -1,11 +1,12 @@
 //! Rows of a file with missing cells, and what a model says of them: for `impute` and `sample --given`.
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context as _, Result, ensure};
 
 use super::data_options::DataOptions;
 use super::model_options::Model;
 use super::output::tell;
 use super::teller::Teller;
+use crate::context::Context;
 use crate::engine::BitMatrix;
 use crate::estimators::{Completing, Completion};
 use crate::tempering::BaseDistribution;
@@ -26,6 +27,7 @@ impl Completed {
         file: &str,
         options: &DataOptions,
         asked: Completing<'_>,
+        context: &Context,
     ) -> Result<Self> {
         let data = options.load(file, model, asked.seed, true)?;
         ensure!(
@@ -36,7 +38,8 @@ impl Completed {
         let missing = data.splits.train.missing.clone().with_context(|| {
             format!("{file}: no cell is missing (empty, NA or ?), so there is nothing to fill in")
         })?;
-        let teller = Teller::new(false, file);
+        let teller = Teller::new(context, false, file);
+        let asked = Completing { context: Some(context), ..asked };
         let found = complete(model, &rows, &missing, asked)?;
         drop(teller);
         Ok(Self { missing, found })

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use anyhow::{Context, Result};
+use anyhow::{Context as _, Result};
 use clap::{Args, Subcommand};
 use serde::Serialize;
 
@@ -12,6 +12,7 @@ use super::data_options::configured;
 use super::output::{print, print_json, tell};
 use super::teller::Teller;
 use crate::config::DataConfig;
+use crate::context::Context;
 use crate::data::download::{self, Check, Mirrors, REMOTE_SETS};
 use crate::data::{
     Baseline, Binarization, Binarizer, Columns, Description, EVALUATION_EPOCH, FileOptions, Index,
@@ -87,16 +88,16 @@ struct Fetch {
 
 impl Data {
     /// Runs the subcommand.
-    pub fn run(self) -> Result<()> {
+    pub fn run(self, context: &Context) -> Result<()> {
         match self.command {
-            Command::Describe(command) => command.run(),
-            Command::Fetch(command) => command.run(),
+            Command::Describe(command) => command.run(context),
+            Command::Fetch(command) => command.run(context),
         }
     }
 }
 
 impl Describe {
-    fn run(self) -> Result<()> {
+    fn run(self, context: &Context) -> Result<()> {
         let configured = match configured(&self.data, &self.overrides)? {
             None if !self.overrides.is_empty() => {
                 let mut data = data_of(&self.data, &self.overrides)?;
@@ -141,7 +142,7 @@ impl Describe {
         }
         let data = configured.map_or_else(|| data_of(&self.data, &[]), Ok)?;
         let data = DataConfig { binarization: how, ..data };
-        let baselines = fit(splits, &data, seed.unwrap_or(0))?;
+        let baselines = fit(splits, &data, seed.unwrap_or(0), context)?;
         if self.json {
             return print_json(&Described { parts: &descriptions, baselines: &baselines });
         }
@@ -158,7 +159,7 @@ struct Described<'a> {
 }
 
 /// Fits baselines to the training rows as zeros and ones.
-fn fit(splits: Splits, data: &DataConfig, seed: u64) -> Result<Vec<Baseline>> {
+fn fit(splits: Splits, data: &DataConfig, seed: u64, context: &Context) -> Result<Vec<Baseline>> {
     let splits = splits.standardised()?;
     let binarizer = Binarizer::new(data.binarization)?;
     let bits = |dataset| {
@@ -171,12 +172,12 @@ fn fit(splits: Splits, data: &DataConfig, seed: u64) -> Result<Vec<Baseline>> {
         parts.push((part, bits(dataset)?));
     }
     let parts: Vec<_> = parts.iter().map(|(part, rows)| (*part, rows)).collect();
-    let _teller = Teller::new(true, "baselines");
+    let _teller = Teller::new(context, true, "baselines");
     let variables = data.variables(&splits.train, parts[0].1)?;
     for (part, rows) in parts.iter().skip(1) {
         variables.check(rows, part)?;
     }
-    Ok(baselines(&parts, &variables, MOST_COMPONENTS, seed)?)
+    Ok(baselines(&parts, &variables, MOST_COMPONENTS, seed, context.progress())?)
 }
 
 /// Text of the baselines, one line each.
@@ -203,16 +204,16 @@ fn stated_sum(text: &str) -> Result<(String, String), String> {
 }
 
 impl Fetch {
-    fn run(self) -> Result<()> {
+    fn run(self, context: &Context) -> Result<()> {
         let folder = find_folder(self.data_folder.as_deref());
         let mirrors = match self.mirrors.is_empty() {
             true => Mirrors::Official,
             false => Mirrors::Custom(self.mirrors),
         };
-        let teller = Teller::new(true, "download");
-        let paths = download::fetch(&self.name, &folder, &mirrors, &self.sums, &mut |line| {
-            teller.say(line)
-        });
+        let teller = Teller::new(context, true, "download");
+        let (sums, progress) = (&self.sums, context.progress());
+        let mut say = |line: &str| teller.say(line);
+        let paths = download::fetch(&self.name, &folder, &mirrors, sums, progress, &mut say);
         drop(teller);
         let set = REMOTE_SETS.iter().find(|set| set.name == self.name);
         let files = set.map_or(&[][..], |set| set.files);

@@ -2,7 +2,7 @@
 
 use clap::ValueEnum;
 
-use crate::model::Device;
+use crate::context::Device;
 
 /// Devices that models can be computed on.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]

@@ -15,7 +15,7 @@ use super::model_options::ModelOptions;
 use super::output::print_report;
 use super::start_options::StartOptions;
 use super::table::{answer, remarks, started, table};
-use crate::collective;
+use crate::context::Context;
 use crate::estimators::tempered::free_curves;
 use crate::estimators::{self, Agreement, Bound, Estimates, Started, Starting};
 
@@ -66,7 +66,7 @@ struct Report {
 
 impl Estimate {
     /// Prints one line per method.
-    pub fn run(self) -> Result<ExitCode> {
+    pub fn run(self, context: &Context) -> Result<ExitCode> {
         let loaded = self.model.load()?;
         let model =
             self.start.prepare(&loaded, self.data.as_deref(), &self.options, self.log_z.seed)?;
@@ -80,9 +80,9 @@ impl Estimate {
             states: model.states.as_ref(),
         };
         let Estimates { estimates, skipped, kept, bound, agreement, how } =
-            self.log_z.run(parameters, start, self.curves.is_some())?;
+            self.log_z.run(parameters, start, self.curves.is_some(), context)?;
         if let (Some(folder), Some(run)) = (&self.curves, kept)
-            && collective::current().rank() == 0
+            && context.ranks().rank() == 0
         {
             curves::write(folder, &free_curves(&run))?;
         }

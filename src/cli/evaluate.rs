@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use anyhow::{Context, Result};
+use anyhow::{Context as _, Result};
 use clap::Args;
 use serde::Serialize;
 
@@ -17,7 +17,7 @@ use super::row_file;
 use super::row_options::{NamedRows, RowOptions};
 use super::run_folder::RunFolder;
 use super::table::{answer, chosen, remarks, table};
-use crate::collective;
+use crate::context::Context;
 use crate::engine::{BitMatrix, Engine};
 use crate::estimators::{
     Agreement, Bias, Bound, Completing, Estimate, Estimates, Method, Starting,
@@ -94,19 +94,19 @@ struct Scores {
 
 impl Evaluate {
     /// Prints the log-likelihood of each split.
-    pub fn run(self) -> Result<ExitCode> {
+    pub fn run(self, context: &Context) -> Result<ExitCode> {
         let model = self.model.load()?;
         if let Some(path) = &self.per_row {
             row_file::check(path, self.force)?;
         }
-        let device = self.log_z.device.device()?;
+        let context = &context.clone().on(self.log_z.device.device()?);
         tell_density(&model.file.parameters.variables);
-        let engine = device.engine(&model.file.parameters, collective::current());
+        let engine = model.file.parameters.engine(context);
         let engine = engine.as_ref();
         let (mut log_z, mut scores, mut sound) = (None, Vec::<Scores>::new(), true);
         let name = self.rows.each(&model, self.log_z.seed, true, &mut |data, rows| {
             if log_z.is_none() {
-                log_z = Some(self.log_z(&model, data, engine)?);
+                log_z = Some(self.log_z(&model, data, engine, context)?);
             }
             if scores.last().is_none_or(|last| last.split != rows.split) {
                 let bound = f64::NEG_INFINITY;
@@ -157,6 +157,7 @@ impl Evaluate {
         model: &Model,
         data: &Data,
         engine: &dyn Engine,
+        context: &Context,
     ) -> Result<(Option<u64>, Estimates)> {
         let training = data.binarized_or_drawn()?;
         let base = data.base(&training)?;
@@ -179,7 +180,7 @@ impl Evaluate {
             let found = Estimates { estimates, skipped, kept: None, bound, agreement, how };
             return Ok((Some(update), found));
         }
-        Ok((None, self.log_z.run(&model.file.parameters, start, false)?))
+        Ok((None, self.log_z.run(&model.file.parameters, start, false, context)?))
     }
 }
 

@@ -14,6 +14,7 @@ use super::output::tell;
 use super::row_file;
 use super::state_files::{npy, quoted};
 use crate::checkpoint::write_bytes;
+use crate::context::Context;
 use crate::data::refill;
 use crate::engine::BitMatrix;
 use crate::estimators::{Completing, Completion};
@@ -70,14 +71,14 @@ impl Impute {
     }
 
     /// Writes the files.
-    pub fn run(self) -> Result<ExitCode> {
+    pub fn run(self, context: &Context) -> Result<ExitCode> {
         let files = std::iter::once(&self.out).chain(&self.probabilities);
         files.clone().try_for_each(|path| row_file::check(path, self.force))?;
         let model = self.model.load()?;
         let draws = usize::from(self.fill == Fill::Draw);
         let means = draws == 0 || self.probabilities.is_some();
-        let asked = Completing { means, draws, seed: self.seed, base: None };
-        let done = Completed::of(&model, self.given(), &self.options, asked)?;
+        let asked = Completing { means, draws, seed: self.seed, ..Completing::default() };
+        let done = Completed::of(&model, self.given(), &self.options, asked, context)?;
         let rows = self.filled(&model, &done.found);
         let (bytes, cells) = match self.out.extension().is_some_and(|end| end == "npy") {
             true => {

@@ -8,6 +8,7 @@ use super::device::DeviceName;
 use super::output::tell;
 use super::schedule_options::ScheduleOptions;
 use super::teller::Teller;
+use crate::context::Context;
 use crate::estimators::{Asked, EstimateSettings, Estimates, Method, Starting};
 use crate::model::Parameters;
 
@@ -73,6 +74,7 @@ impl LogZOptions {
         parameters: &Parameters,
         start: Starting<'_>,
         keep: bool,
+        context: &Context,
     ) -> Result<Estimates> {
         let Self { chains, temperatures, sweeps, budget, seed, .. } = *self;
         let settings = EstimateSettings {
@@ -84,10 +86,10 @@ impl LogZOptions {
             enumerates: !self.no_exact,
             seed,
             schedule: self.schedule.settings(),
-            device: self.device.device()?,
+            context: context.clone().on(self.device.device()?),
             keep,
         };
-        let mut teller = Teller::new(self.verbose, "start");
+        let mut teller = Teller::new(context, self.verbose, "start");
         let found = settings.run(parameters, start, &mut |step| teller.step(step))?;
         drop(teller);
         if !self.is_usual_work() && found.estimates.iter().all(|it| it.method == Method::Exact) {

@@ -58,12 +58,13 @@ mod watch;
 
 use std::process::ExitCode;
 
-use anyhow::{Context, Result};
+use anyhow::{Context as _, Result};
 use clap::{Parser, Subcommand};
 
 pub use allocator::Allocator;
 pub use search::MINUTES;
 
+use crate::context::Context;
 use crate::engine::host::{InstructionSet, Tuning};
 
 /// Each thread needs memory; a larger number is a typing mistake.
@@ -117,7 +118,7 @@ pub fn main() -> ExitCode {
     match Arguments::try_parse() {
         Ok(arguments) => match ranks::Job::begin(arguments.is_shared()) {
             Ok(job) => {
-                let result = run(arguments, job.threads(), job.is_shared());
+                let result = run(arguments, job.threads(), &job.context());
                 job.end(result)
             }
             Err(code) => code,
@@ -133,8 +134,8 @@ impl Arguments {
     }
 }
 
-/// Runs a command; `usual`: default number of threads, if not one for each processor; `ranks`: whether this process is one of several.
-fn run(arguments: Arguments, usual: Option<usize>, ranks: bool) -> Result<ExitCode> {
+/// Runs a command; `usual`: default number of threads, if not one for each processor.
+fn run(arguments: Arguments, usual: Option<usize>, context: &Context) -> Result<ExitCode> {
     InstructionSet::check_wish()?;
     Tuning::check_wish()?;
     let threads = arguments.threads.or(usual);
@@ -159,24 +160,24 @@ fn run(arguments: Arguments, usual: Option<usize>, ranks: bool) -> Result<ExitCo
         return output::print(&format!("{FIRST_STEPS}\n\nztrack --help tells more\n")).map(done);
     };
     let run = || match command {
-        Command::Train(command) => command.run(),
-        Command::Sweep(command) => command.run(),
-        Command::Estimate(command) => command.run(),
-        Command::Evaluate(command) => command.run(),
-        Command::Sample(command) => command.run(),
-        Command::Impute(command) => command.run(),
+        Command::Train(command) => command.run(context),
+        Command::Sweep(command) => command.run(context),
+        Command::Estimate(command) => command.run(context),
+        Command::Evaluate(command) => command.run(context),
+        Command::Sample(command) => command.run(context),
+        Command::Impute(command) => command.run(context),
         Command::Transform(command) => command.run().map(done),
         Command::Report(command) => command.run().map(done),
         Command::Runs(command) => command.run().map(done),
         Command::Compare(command) => command.run().map(done),
         #[cfg(feature = "watch")]
         Command::Watch(command) => command.run().map(done),
-        Command::Data(command) => command.run().map(done),
+        Command::Data(command) => command.run(context).map(done),
         Command::Config(command) => command.run().map(done),
         Command::Init(command) => command.run().map(done),
         Command::Completions(command) => command.run().map(done),
     };
     // On a thread of the pool, parallel work begins at once; from outside, every call would first have to wake a thread, which takes longer
     // than the work of a small model. MPI is called from the main thread alone.
-    if ranks { run() } else { rayon::scope(|_| run()) }
+    if context.ranks().size() > 1 { run() } else { rayon::scope(|_| run()) }
 }

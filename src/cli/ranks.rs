@@ -26,6 +26,7 @@ mod single {
 
     use crate::cli::failure;
     use crate::collective::Launched;
+    use crate::context::Context;
 
     /// This process.
     pub struct Job(());
@@ -42,9 +43,9 @@ mod single {
             None
         }
 
-        /// Whether several processes work together.
-        pub fn is_shared(&self) -> bool {
-            false
+        /// What the command is given.
+        pub fn context(&self) -> Context {
+            Context::default()
         }
 
         /// Ends the command.
@@ -64,6 +65,7 @@ mod parallel {
 
     use crate::cli::{failure, output};
     use crate::collective::{Collective, Gathered, Launched, Session};
+    use crate::context::Context;
 
     /// Time for the first rank to print an error common to all, before another rank prints it.
     const PATIENCE: Duration = Duration::from_secs(1);
@@ -107,9 +109,13 @@ mod parallel {
             self.0.as_ref().map_or(0, |session| session.ranks().rank())
         }
 
-        /// Whether several processes work together.
-        pub fn is_shared(&self) -> bool {
-            self.0.is_some()
+        /// What the command is given: its ranks.
+        pub fn context(&self) -> Context {
+            let context = Context::default();
+            match &self.0 {
+                Some(session) => context.among(session.shared()),
+                None => context,
+            }
         }
 
         /// Default number of threads: the processors this rank may use, divided by the ranks of this machine that share them; `None` for

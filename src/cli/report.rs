@@ -12,7 +12,6 @@ use super::run_folder::REPORT;
 use super::run_lock::RunLock;
 use super::runs::folders;
 use crate::checkpoint::{StateReader, sorted_files, write_bytes};
-use crate::context::interrupt;
 use crate::error;
 use crate::report::{self, Diagnosis, RunFiles};
 use crate::training::{Changes, Trainer};
@@ -100,7 +99,7 @@ impl Report {
                 return Ok(report::page(run, &Err(reason)));
             }
         };
-        let found = interrupt::catch(|| Diagnosis::of_run(run, &trainer, self.seconds))?;
+        let found = Diagnosis::of_run(run, &trainer, self.seconds)?;
         Ok(report::page(run, &Ok((&trainer, found.as_ref()))))
     }
 

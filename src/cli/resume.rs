@@ -1,6 +1,6 @@
 //! Resuming a run: its state, its records, and whether they fit together.
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context as _, Result, bail};
 
 use super::about::about;
 use super::output::tell;
@@ -9,8 +9,8 @@ use super::search::chosen;
 use super::shared_start::Waiting;
 use crate::checkpoint::write_bytes;
 use crate::config::Config;
+use crate::context::Context;
 use crate::data::Splits;
-use crate::model::Device;
 use crate::record::{About, Csv, NoticeLog, Recorder, Run, TensorBoard};
 use crate::training::{Changes, Trainer};
 
@@ -31,7 +31,7 @@ pub fn create_recorders(folder: &RunFolder, about: About) -> Result<Recorders> {
 pub fn resume(
     config: &Config,
     splits: Splits,
-    device: &Device,
+    context: &Context,
     folder: &RunFolder,
     changes: Changes,
     others: &Waiting<'_>,
@@ -47,13 +47,13 @@ pub fn resume(
         Some(state) => {
             others.send(&splits, Some(&state), changes)?;
             let trainer =
-                Trainer::resume(config, splits, device, &state, changes).with_context(cannot)?;
+                Trainer::resume(config, splits, context, &state, changes).with_context(cannot)?;
             let before = state.json::<crate::training::Identity>("identity")?.forced().len();
             (trainer, before)
         }
         None => {
             others.send(&splits, None, changes)?;
-            let mut trainer = Trainer::new(config, splits, device)?;
+            let mut trainer = Trainer::new(config, splits, context)?;
             if let Some(problem) = states_lost(folder, config)? {
                 allow(&mut trainer, problem, changes).with_context(cannot)?;
             }

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Context as _, Result, bail, ensure};
 use clap::Args;
 
 use super::completed::Completed;
@@ -16,6 +16,7 @@ use super::output::{may_write, tell};
 use super::state_files::{csv, fasta, npy, sheet};
 use super::teller::Teller;
 use crate::checkpoint::{parent, write_bytes};
+use crate::context::Context;
 use crate::data::{Categories, ImageShape, Neighbour, nearest_rows};
 use crate::engine::BitMatrix;
 use crate::error::Error;
@@ -110,10 +111,10 @@ fn shape(text: &str) -> Result<ImageShape, String> {
 
 impl Sample {
     /// Draws samples and writes the file.
-    pub fn run(self) -> Result<ExitCode> {
+    pub fn run(self, context: &Context) -> Result<ExitCode> {
         let (model, format) = self.checked()?;
         if let Some(file) = &self.given {
-            return self.given(file, &model, format);
+            return self.given(file, &model, format, context);
         }
         let data = self.rows_near(&model)?;
         let rows = data.as_ref().map(Data::binarized_or_drawn).transpose()?;
@@ -128,11 +129,11 @@ impl Sample {
         let known = Known { audited: known_log_z(&model), ..known };
         let Self { chains, temperatures, burn_in, budget, seed, .. } = self;
         let mut settings = automatic_settings(chains, temperatures, burn_in, budget, seed)?;
-        settings.device = self.device.device()?;
+        settings.context = context.clone().on(self.device.device()?);
         // An unwritable path is reported before the computation.
         let folder = parent(&self.out);
         std::fs::create_dir_all(folder).map_err(Error::io("create folder", folder))?;
-        let mut teller = Teller::new(self.verbose, "sample");
+        let mut teller = Teller::new(context, self.verbose, "sample");
         let amount = (self.count, self.sweeps);
         let mut told = |line: &str| teller.line(line);
         let samples = Equilibrium::of(&model.file.parameters, &settings, known, amount, &mut told)?;
@@ -156,9 +157,15 @@ impl Sample {
     }
 
     /// Writes draws of rows with missing cells.
-    fn given(&self, file: &str, model: &Model, format: Format) -> Result<ExitCode> {
+    fn given(
+        &self,
+        file: &str,
+        model: &Model,
+        format: Format,
+        context: &Context,
+    ) -> Result<ExitCode> {
         let asked = Completing { draws: self.count, seed: self.seed, ..Completing::default() };
-        let done = Completed::of(model, file, &self.options, asked)?;
+        let done = Completed::of(model, file, &self.options, asked, context)?;
         let draws = done.found.iter().map(|it| it.draws.clone());
         let draws = draws.reduce(|all, more| all.followed_by(&more)).context("no rows")?;
         self.write(model, format, &draws, None)?;

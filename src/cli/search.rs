@@ -3,7 +3,7 @@
 
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context as _, Result, ensure};
 
 use super::dry_run::seconds_per_update;
 use super::output::tell;
@@ -20,7 +20,7 @@ use crate::config::Config;
 use crate::limited::read_text_of_run;
 use crate::report::SEARCH;
 use crate::training::Trainer;
-use crate::{Device, Error};
+use crate::{Context, Device, Error};
 
 /// Minutes of all trials together.
 pub const MINUTES: f64 = 10.0;
@@ -69,7 +69,7 @@ impl<'a> Search<'a> {
     }
 
     /// The settings of the best trial, as for `--set`; `None` if interrupted. The run with these settings takes its state ([`chosen`]).
-    pub fn run(&self) -> Result<Option<Vec<String>>> {
+    pub fn run(&self, context: &Context) -> Result<Option<Vec<String>>> {
         ensure!(
             self.minutes > 0.0 && self.minutes.is_finite(),
             "--minutes: a positive number is needed"
@@ -87,7 +87,7 @@ impl<'a> Search<'a> {
             self.out.join(SEARCH).display(),
             self.minutes
         ));
-        let trials = Trials { search: self, rows };
+        let trials = Trials { search: self, rows, context };
         let walk = match Walk::to_the_end(&trials, plan) {
             Err(error) if matches!(error.downcast_ref(), Some(Error::Interrupted)) => {
                 return Ok(None);
@@ -165,6 +165,7 @@ impl<'a> Search<'a> {
 struct Trials<'a> {
     search: &'a Search<'a>,
     rows: HeldOut,
+    context: &'a Context,
 }
 
 impl Trains for Trials<'_> {
@@ -195,7 +196,7 @@ impl Trains for Trials<'_> {
             data_folder: search.data_folder.map(Path::to_path_buf),
             quiet: true,
         };
-        let Some((runs, _)) = sweep.trained(&search.out.join(SEARCH))? else {
+        let Some((runs, _)) = sweep.trained(&search.out.join(SEARCH), self.context)? else {
             return Err(Error::Interrupted.into());
         };
         let of = |Trained { settings, run, stopped }: Trained| {

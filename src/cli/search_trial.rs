@@ -5,6 +5,7 @@ use anyhow::Result;
 use super::search_plan::Values;
 use crate::checkpoint::ModelFile;
 use crate::config::Config;
+use crate::context::progress::Progress;
 use crate::data::{Binarizer, Dataset, EVALUATION_EPOCH, affordable_components, baselines};
 use crate::engine::Engine;
 use crate::numerics::statistics::{mean, variance};
@@ -33,7 +34,8 @@ impl HeldOut {
     pub(super) fn better_than(&self, trial: Option<&Scores>) -> Result<bool> {
         let parts = [("train", &self.train), ("validation", &self.validation)];
         let components = affordable_components(self.train.count_ones());
-        let simple = baselines(&parts, &self.variables, components, self.seed)?;
+        let simple =
+            baselines(&parts, &self.variables, components, self.seed, &Progress::default())?;
         let scores = simple.into_iter().filter_map(|it| it.parts.into_iter().nth(1));
         let best = scores.max_by(|a, b| a.mean.total_cmp(&b.mean));
         let best = best.map(|it| Scores { of_rows: it.values, log_z_std_error: 0.0 });

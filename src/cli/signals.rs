@@ -4,22 +4,29 @@
 //!
 //! A signal that the parent ignored stays ignored, as `nohup` and `trap '' INT` require.
 
-use std::sync::atomic::AtomicBool;
-#[cfg(unix)]
-use std::sync::atomic::Ordering;
-
 use anyhow::Result;
 
-use crate::context::interrupt;
-use crate::record::ProgressBar;
+use crate::context::Context;
+#[cfg(unix)]
+use crate::record::{ProgressBar, StandardStream};
 
 /// Exit code of a run that was interrupted and can be resumed (128 + SIGINT).
 pub const INTERRUPTED: u8 = 130;
 
-/// Installs the handlers; returns the flag that the first signal sets.
+/// Listens until it is dropped.
+pub struct Listener(#[cfg(unix)] signal_hook::iterator::Handle);
+
 #[cfg(unix)]
-pub fn listen() -> Result<&'static AtomicBool> {
-    use anyhow::Context;
+impl Drop for Listener {
+    fn drop(&mut self) {
+        self.0.close();
+    }
+}
+
+/// Installs the handlers: the first signal cancels what runs in the context.
+#[cfg(unix)]
+pub fn listen(context: &Context) -> Result<Listener> {
+    use anyhow::Context as _;
     use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGXCPU, SIGXFSZ};
     use signal_hook::iterator::Signals;
 
@@ -27,12 +34,15 @@ pub fn listen() -> Result<&'static AtomicBool> {
     let listened: Vec<i32> = ends.into_iter().filter(|&signal| !is_ignored(signal)).collect();
     let mut signals = Signals::new(&listened).context("cannot listen for Ctrl-C")?;
     // A file that reaches the limit of `ulimit -f` is then a failed write with a message, and the process is not killed.
-    let _ = signal_hook::flag::register(SIGXFSZ, std::sync::Arc::<AtomicBool>::default());
+    let _ = signal_hook::flag::register(SIGXFSZ, std::sync::Arc::default());
+    let (listener, context) = (Listener(signals.handle()), context.clone());
     std::thread::Builder::new()
         .name("signals".into())
         .spawn(move || {
             for signal in &mut signals {
-                let again = interrupt::requested().swap(true, Ordering::Relaxed);
+                let again = context.is_cancelled();
+                StandardStream::end_soon();
+                context.cancel();
                 if again && signal == SIGINT {
                     std::process::exit(i32::from(INTERRUPTED));
                 }
@@ -45,13 +55,13 @@ pub fn listen() -> Result<&'static AtomicBool> {
             }
         })
         .context("cannot listen for Ctrl-C")?;
-    Ok(interrupt::requested())
+    Ok(listener)
 }
 
 /// Elsewhere a signal ends the process; the run can be resumed from its last checkpoint.
 #[cfg(not(unix))]
-pub fn listen() -> Result<&'static AtomicBool> {
-    Ok(interrupt::requested())
+pub fn listen(_context: &Context) -> Result<Listener> {
+    Ok(Listener())
 }
 
 #[cfg(unix)]

@@ -15,6 +15,7 @@ use super::sweep_axis::{Axis, MOST_RUNS, axis};
 use super::sweep_table::table;
 use crate::checkpoint::write_bytes;
 use crate::config::Config;
+use crate::context::Context;
 use crate::report::{self, RunFiles};
 
 /// Train with every combination of some settings, and compare the results
@@ -75,9 +76,9 @@ impl Point {
 
 impl Sweep {
     /// Runs what has not ended, and prints the table.
-    pub fn run(self) -> Result<ExitCode> {
+    pub fn run(self, context: &Context) -> Result<ExitCode> {
         let out = self.out_folder()?;
-        let Some((runs, failed)) = self.trained(&out)? else {
+        let Some((runs, failed)) = self.trained(&out, context)? else {
             return Ok(ExitCode::from(INTERRUPTED));
         };
         let runs: Vec<RunFiles> = runs.into_iter().map(|it| it.run).collect();
@@ -100,7 +101,11 @@ impl Sweep {
     }
 
     /// Trains what has not ended; all runs below `out`, and how many failed; `None` if interrupted.
-    pub(super) fn trained(&self, out: &Path) -> Result<Option<(Vec<Trained>, usize)>> {
+    pub(super) fn trained(
+        &self,
+        out: &Path,
+        context: &Context,
+    ) -> Result<Option<(Vec<Trained>, usize)>> {
         ensure!(self.jobs > 0, "--jobs: at least 1 is needed");
         let points = self.points(out)?;
         let recipe = Recipe::find(&self.what, self.data_folder.as_deref())?;
@@ -122,7 +127,7 @@ impl Sweep {
         let (all, done) = (points.len(), points.len() - left.len());
         let first = format!("{all} runs in {}, {done} of them done", out.display());
         self.say(&mut LiveLines::new(), &first);
-        let Some((failed, mut stopped)) = self.train(left, &points)? else {
+        let Some((failed, mut stopped)) = self.train(left, &points, context)? else {
             tell("interrupted; the same command continues");
             return Ok(None);
         };

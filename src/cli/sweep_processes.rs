@@ -5,16 +5,16 @@ use std::fs::File;
 use std::io::{Read, Seek};
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
-use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use anyhow::{Context, Result};
+use anyhow::{Context as _, Result};
 
 use super::output::LiveLines;
 use super::run_folder::RunFolder;
 use super::signals;
 use super::sweep::{Point, Sweep};
 use super::sweep_stop::Curve;
+use crate::context::Context;
 use crate::report::summary::Summary;
 use crate::report::{self, RunFiles};
 use crate::training::TrainingState;
@@ -62,8 +62,9 @@ impl Sweep {
         &self,
         left: Vec<(&Point, Vec<String>)>,
         points: &[Point],
+        context: &Context,
     ) -> Result<Option<(usize, BTreeMap<PathBuf, String>)>> {
-        let interrupted = signals::listen()?;
+        let _listener = signals::listen(context)?;
         let (count, mut failed, mut done) = (left.len(), 0, 0);
         let (mut left, mut running) = (left.into_iter(), Vec::<Running>::new());
         let (mut told, mut lines) = (false, LiveLines::new());
@@ -73,7 +74,7 @@ impl Sweep {
             Curve::of(&run).beaten_by(&self.curves(points))
         };
         for look in 1.. {
-            let stopping = interrupted.load(Ordering::Relaxed);
+            let stopping = context.is_cancelled();
             while !stopping && running.len() < self.jobs.min(count - done) {
                 let Some((point, settings)) = left.next() else { break };
                 if let Some(why) = beaten_now(point) {

@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use super::output::{LiveLines, tell};
+use crate::context::Context;
 use crate::context::progress::{Watch, lock};
 use crate::estimators::Step;
 use crate::record::redraw;
@@ -35,10 +36,10 @@ struct Shown {
 
 impl Teller {
     /// Starts the clock; `verbose`: whether results of steps are printed; `method`: the first one.
-    pub fn new(verbose: bool, method: &str) -> Self {
+    pub fn new(context: &Context, verbose: bool, method: &str) -> Self {
         let shown = Arc::new(Mutex::new(Shown {
             start: Instant::now(),
-            watch: Watch::start(),
+            watch: context.watch(),
             method: method.into(),
             live: LiveLines::new(),
             told: None,
@@ -115,7 +116,7 @@ impl Shown {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::context::progress::{self, Stage};
+    use crate::context::progress::Stage;
 
     #[test]
     fn a_watched_computation_says_how_far_it_is() {
@@ -123,10 +124,12 @@ mod tests {
         assert_eq!(stage.to_string(), "annealing, 450 of 1000 (45 %)");
         let stage = Stage { log_z: Some(1.23456), of: 0, done: 0, ..stage };
         assert_eq!(stage.to_string(), "annealing, 0 of 0 (0 %), log Z so far 1.235");
-        let watch = Watch::start();
-        progress::at_log_z("this test", 3, 9, || 2.5);
-        let found = watch.now().filter(|stage| stage.what == "this test");
-        // Other tests may print at the same time.
-        assert!(found.is_none_or(|stage| (stage.done, stage.log_z) == (3, Some(2.5))));
+        let context = Context::default();
+        context.progress().at("this test", 2, 9);
+        let watch = context.watch();
+        assert_eq!(watch.now(), None, "nobody watched");
+        context.progress().at_log_z("this test", 3, 9, || 2.5);
+        let found = watch.now().map(|stage| (stage.done, stage.log_z));
+        assert_eq!(found, Some((3, Some(2.5))));
     }
 }

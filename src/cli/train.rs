@@ -2,11 +2,9 @@
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context as _, Result, bail};
 use clap::Args;
 
 use super::about::about;
@@ -24,9 +22,9 @@ use super::shared_start::{ReadData, Waiting, check_rows};
 use super::signals::{self, INTERRUPTED};
 use super::terminal;
 use crate::Error;
-use crate::collective::{self, Collective, Solo, gather_one};
+use crate::collective::gather_one;
 use crate::config::{Config, Places};
-use crate::context::interrupt;
+use crate::context::Context;
 use crate::record::{ProgressBar, Tee};
 use crate::report::summary::Summary;
 use crate::training::{Changes, StopReason, Trainer, run};
@@ -83,10 +81,10 @@ pub struct Train {
 
 impl Train {
     /// Trains until the end, early stopping or Ctrl-C.
-    pub fn run(mut self) -> Result<ExitCode> {
-        let ranks = collective::current();
+    pub fn run(mut self, context: &Context) -> Result<ExitCode> {
+        let ranks = context.ranks();
         if ranks.rank() > 0 {
-            return self.take_part(ranks.as_ref());
+            return self.take_part(context);
         }
         let find = |what: &PathBuf| Recipe::find(what, self.data_folder.as_deref());
         let recipe = self.what.as_ref().map(find).transpose()?;
@@ -104,7 +102,7 @@ impl Train {
                 Some(_) if self.dry_run || ranks.size() > 1 => tell(
                     "preset \"best\": trial runs choose the size first, in one process and not in a dry run; here it is what fits the columns",
                 ),
-                Some(search) => match search.run()? {
+                Some(search) => match search.run(context)? {
                     Some(settings) => {
                         self.overrides.extend(settings);
                         let (config, _) = self.config(Some(recipe), &out)?;
@@ -119,7 +117,7 @@ impl Train {
                 None => {}
             }
         }
-        let device = self.device.device()?;
+        let context = &context.clone().on(self.device.device()?);
         let lock = if self.resume { Some(self.lock(&out)?) } else { None };
         let (config, places) = self.config(recipe.as_ref(), &out)?;
         let splits =
@@ -127,32 +125,33 @@ impl Train {
         if let Some(notice) = splits.notice("--set data.source.columns=1-") {
             tell(&notice);
         }
-        let started =
-            |splits| Trainer::new(&config, splits, &device).map_err(|error| places.locate(error));
+        let started = |splits, context: &Context| {
+            Trainer::new(&config, splits, context).map_err(|error| places.locate(error))
+        };
         if self.dry_run {
             let rows = dry_run::rows(&splits);
             // The other ranks do not take part in it.
-            let forecast = || dry_run::forecast(&mut started(splits)?, &config, &rows);
-            print(&collective::with(Arc::new(Solo), forecast)?)?;
+            let mut trainer = started(splits, &context.alone())?;
+            print(&dry_run::forecast(&mut trainer, &config, &rows)?)?;
             return Ok(ExitCode::SUCCESS);
         }
-        let interrupted = signals::listen()?;
-        let others = Waiting { ranks: ranks.as_ref(), config: &config, read: self.read_data };
+        let _listener = signals::listen(context)?;
+        let others = Waiting { ranks, config: &config, read: self.read_data };
         let (trainer, folder, recorders) = if let Some(lock) = lock {
             let folder = RunFolder::open(&out, lock, config.checkpoint.keep)?;
             let changes = if self.force { Changes::Forced } else { Changes::Refused };
-            let (trainer, recorders) = resume(&config, splits, &device, &folder, changes, &others)?;
+            let (trainer, recorders) = resume(&config, splits, context, &folder, changes, &others)?;
             (trainer, folder, recorders)
         } else {
             let about = about(&config, &splits)?;
             others.send(&splits, None, Changes::Refused)?;
-            let trainer = started(splits)?;
+            let trainer = started(splits, context)?;
             let folder = RunFolder::create(&out, &config)?;
             let recorders = create_recorders(&folder, about)?;
             (trainer, folder, recorders)
         };
-        check_rows(ranks.as_ref(), &trainer)?;
-        self.train(trainer, folder, recorders, ranks.as_ref(), interrupted)
+        check_rows(ranks, &trainer)?;
+        self.train(trainer, folder, recorders)
     }
 
     /// Trains from the current state of the run.
@@ -161,9 +160,9 @@ impl Train {
         mut trainer: Trainer,
         mut folder: RunFolder,
         mut recorders: Recorders,
-        ranks: &dyn Collective,
-        interrupted: &AtomicBool,
     ) -> Result<ExitCode> {
+        let context = trainer.context().clone();
+        let ranks = context.ranks();
         if !self.quiet {
             let on =
                 if ranks.size() > 1 { format!(", {} ranks", ranks.size()) } else { String::new() };
@@ -200,10 +199,10 @@ impl Train {
             );
             return print(&summary.text(folder.path())).map(|()| ExitCode::SUCCESS);
         }
-        recorders.push(Box::new(self.progress()));
+        recorders.push(Box::new(self.progress(&context)));
         let mut recorder = Tee(recorders);
         let clock = Instant::now();
-        let outcome = run(&mut trainer, &mut recorder, &mut folder, interrupted);
+        let outcome = run(&mut trainer, &mut recorder, &mut folder);
         // Their files are closed, so that there are descriptors for what follows where those are short.
         drop(recorder);
         if let Err(error) = &outcome {
@@ -241,24 +240,23 @@ impl Train {
             tell(&format!("auditing the {models} models that may be the best"));
         }
         // Shows its progress.
-        let display = self.progress();
-        let concluded = interrupt::catch(|| Summary::conclude(trainer, folder, reason));
+        let display = self.progress(trainer.context());
+        let concluded = Summary::conclude(trainer, folder, reason);
         drop(display);
         match concluded {
             Ok(summary) => {
                 folder.write_summary(&summary)?;
                 // The run is complete and saved: it does not matter if a report cannot be made, or is interrupted. The other ranks have
                 // done their work.
-                let report =
-                    || interrupt::catch(|| Ok(folder.write_report(trainer, REPORT_SECONDS)));
-                let report = collective::with(Arc::new(Solo), report);
-                match report {
-                    Ok(Err(error)) => tell(&format!("warning: no report was written: {error:#}")),
-                    Err(_) => tell(&format!(
-                        "no report was written; to have it: ztrack report {}",
-                        folder.path().display()
-                    )),
-                    Ok(Ok(())) => {}
+                match folder.write_report(trainer, REPORT_SECONDS) {
+                    Err(error) if matches!(error.downcast_ref(), Some(Error::Interrupted)) => {
+                        tell(&format!(
+                            "no report was written; to have it: ztrack report {}",
+                            folder.path().display()
+                        ));
+                    }
+                    Err(error) => tell(&format!("warning: no report was written: {error:#}")),
+                    Ok(()) => {}
                 }
                 folder.check()?;
                 print(&summary.text(folder.path()))?;
@@ -269,8 +267,8 @@ impl Train {
         }
     }
 
-    fn progress(&self) -> ProgressBar {
-        if self.quiet { ProgressBar::quiet() } else { ProgressBar::new() }
+    fn progress(&self, context: &Context) -> ProgressBar {
+        if self.quiet { ProgressBar::quiet() } else { ProgressBar::new(context) }
     }
 
     /// Prints how to resume, quoted for a shell.

@@ -1,32 +1,31 @@
 //! Ranks: processes that work on one run together, on one machine or on many.
 //!
 //! Every rank holds the whole run (parameters, optimizer, chains, filter, rows) and makes every step of it. Expensive work is divided:
-//! sweeps, log f, moments and annealing of chains and rows are computed by the rank that owns them (`Parts`) and gathered by all, so that
+//! sweeps, log f, moments and annealing of chains and rows are computed by the rank that owns them ([`crate::context`]) and gathered by all, so that
 //! all continue from the same bytes. Random streams are functions of a row's number and no sum is taken in another order than without
 //! ranks, so a run has the same bytes on any number of them.
 //!
-//! Operations know their ranks ([`crate::engine::Engine::ranks`]), so code on top of them divides its work without further calls.
-//! Operations made by [`crate::engine::Host::new`] have [`Solo`]: each rank computes all of them.
+//! Engines know their ranks ([`crate::engine::Engine::context`]), so code on top of them divides its work without further calls.
+//! Engines made by [`crate::engine::Host::new`] have [`Solo`]: each rank computes all of their work.
 
 #[cfg(feature = "mpi-faults")]
 pub(crate) mod faults;
 mod launch;
 #[cfg(feature = "mpi")]
 mod mpi;
-mod parts;
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+pub(crate) use tests::on_ranks;
 
-use std::cell::RefCell;
 use std::fmt::Debug;
 use std::ops::Range;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
 use bytemuck::{Pod, cast_slice_mut};
 pub use launch::Launched;
 #[cfg(feature = "mpi")]
 pub use mpi::{Mpi, Session};
-pub(crate) use parts::{Parts, for_moments};
 
 /// Ranks that call the same functions in the same order, each from its main thread alone.
 pub trait Collective: Debug + Send + Sync {
@@ -110,37 +109,6 @@ impl Collective for Solo {
 
 /// Ranks as they are handed around.
 pub type Ranks = Arc<dyn Collective>;
-
-static PROCESS: OnceLock<Ranks> = OnceLock::new();
-
-thread_local! {
-    static OWN: RefCell<Option<Ranks>> = const { RefCell::new(None) };
-}
-
-/// The ranks that divide the runs of this thread: those of [`with`], else those of the process, else [`Solo`].
-pub fn current() -> Ranks {
-    let own = OWN.with(|own| own.borrow().clone());
-    own.or_else(|| PROCESS.get().cloned()).unwrap_or_else(|| Arc::new(Solo))
-}
-
-/// Runs `work` with other ranks for this thread.
-pub fn with<T>(ranks: Ranks, work: impl FnOnce() -> T) -> T {
-    struct Restore(Option<Ranks>);
-    impl Drop for Restore {
-        fn drop(&mut self) {
-            OWN.with(|own| *own.borrow_mut() = self.0.take());
-        }
-    }
-    let _restore = Restore(OWN.with(|own| own.borrow_mut().replace(ranks)));
-    work()
-}
-
-/// The ranks of the whole process, once and for all.
-#[cfg(feature = "mpi")]
-fn install(ranks: Ranks) {
-    // A second call would change nothing, and there is none: a session is begun once.
-    let _ = PROCESS.set(ranks);
-}
 
 /// Bytes of rank 0, of any length, for all ranks; what the others give does not matter.
 pub fn broadcast_bytes(ranks: &dyn Collective, bytes: Vec<u8>) -> Vec<u8> {

@@ -15,8 +15,7 @@ use ::mpi::environment::Universe;
 use ::mpi::topology::SimpleCommunicator;
 use ::mpi::traits::{Communicator, CommunicatorCollectives, Root};
 
-use super::{Collective, Gathered, Traffic, install};
-use crate::context::interrupt;
+use super::{Collective, Gathered, Ranks, Traffic};
 use crate::error::{Error, Result};
 
 /// Exit code of a job that a panic ended, as of any Rust program.
@@ -40,7 +39,7 @@ pub struct Session {
 }
 
 impl Session {
-    /// Begins MPI, once in a process and on its main thread, and makes its ranks those of this process.
+    /// Begins MPI, once in a process and on its main thread.
     ///
     /// # Errors
     /// MPI was begun before, or its library does not allow threads beside the one that calls it.
@@ -59,9 +58,7 @@ impl Session {
             traffic: Mutex::default(),
         });
         if ranks.size > 1 {
-            interrupt::is_one_of_several();
             end_all_on_panic(ranks.rank);
-            install(Arc::<Mpi>::clone(&ranks));
         }
         Ok(Self { _universe: universe, ranks })
     }
@@ -69,6 +66,11 @@ impl Session {
     /// All ranks.
     pub fn ranks(&self) -> &Mpi {
         &self.ranks
+    }
+
+    /// The same, to be handed down.
+    pub(crate) fn shared(&self) -> Ranks {
+        Arc::<Mpi>::clone(&self.ranks)
     }
 }
 

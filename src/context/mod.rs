@@ -1,69 +1,230 @@
-//! What a computation shares with whoever started it: a flag that ends it, and its progress.
+//! What a computation is given by whoever starts it: the device and the ranks that do the work, a flag that ends it, and its progress.
 //!
-//! Sweeps and annealing passes are below many layers that return plain values. So they find the context by their thread: one of
-//! [`Context::run`] has threads of its own, all other work has the context of the process, which signals end and the display shows.
+//! A [`Context`] is handed down: engines have the one they were made in ([`crate::engine::Engine::context`]), and with them everything
+//! that is computed by engines.
 
-pub mod interrupt;
+mod device;
+mod parts;
 pub mod progress;
+#[cfg(test)]
+mod tests;
 
-use std::cell::RefCell;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, LazyLock};
 
+pub use device::Device;
+pub(crate) use parts::Parts;
+
+use crate::collective::{Collective, Ranks, Solo};
 use crate::error::{Error, Result};
-use progress::{Progress, Watch};
+use progress::{AtWork, Progress, Watch};
 
-thread_local! {
-    /// The context of this thread; `None`: that of the process.
-    static OWN: RefCell<Option<Context>> = const { RefCell::new(None) };
-}
+/// Of computations that were given none: on the host, by one rank, and nobody ends them.
+static NONE: LazyLock<Context> = LazyLock::new(Context::default);
 
-/// A computation of its own: for programs that run several at a time.
-#[derive(Clone, Debug, Default)]
+/// The surroundings of a computation. Clones share the flag and the progress.
+#[derive(Clone, Debug)]
 pub struct Context {
-    cancelled: Arc<AtomicBool>,
+    device: Device,
+    ranks: Ranks,
+    end: Arc<End>,
     progress: Arc<Progress>,
 }
 
+/// Whether and where a computation is to end.
+#[derive(Debug, Default)]
+struct End {
+    cancelled: AtomicBool,
+    /// Values of [`Permit`].
+    permits: AtomicUsize,
+    /// Calls of [`Context::share`] at work, in which no other rank waits.
+    shares: AtomicUsize,
+    /// Whether a part of the work was left out.
+    left: AtomicBool,
+    /// The number of questions after which it is cancelled, if that is not 0.
+    #[cfg(test)]
+    after: AtomicUsize,
+}
+
+/// Counts for as long as it exists.
+struct Counted<'a>(&'a AtomicUsize);
+
+impl<'a> Counted<'a> {
+    fn new(count: &'a AtomicUsize) -> Self {
+        count.fetch_add(1, Ordering::Relaxed);
+        Self(count)
+    }
+}
+
+impl Drop for Counted<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+/// See [`Context::permit`].
+pub(crate) struct Permit<'a>(
+    #[allow(dead_code, reason = "it counts until it is dropped")] Counted<'a>,
+);
+
+impl Default for Context {
+    fn default() -> Self {
+        Self::from(Device::default())
+    }
+}
+
+impl From<Device> for Context {
+    fn from(device: Device) -> Self {
+        Self { device, ranks: Arc::new(Solo), end: Arc::default(), progress: Arc::default() }
+    }
+}
+
+impl From<&Device> for Context {
+    fn from(device: &Device) -> Self {
+        device.clone().into()
+    }
+}
+
+impl From<&Self> for Context {
+    fn from(context: &Self) -> Self {
+        context.clone()
+    }
+}
+
 impl Context {
-    /// Runs `work` on threads of its own. It needs no [`interrupt::permit`].
-    ///
-    /// # Errors
-    /// Those of `work`, [`Error::Interrupted`] after [`Context::cancel`], and a system without threads.
-    pub fn run<T: Send>(&self, work: impl FnOnce() -> Result<T> + Send) -> Result<T> {
-        let own = self.clone();
-        let own = move |_| OWN.with(|of_thread| *of_thread.borrow_mut() = Some(own.clone()));
-        let pool = rayon::ThreadPoolBuilder::new().start_handler(own).build();
-        let pool =
-            pool.map_err(|error| Error::Invalid(format!("cannot start threads: {error}")))?;
-        interrupt::catch(|| pool.install(work))
+    /// That of computations that were given none.
+    pub(crate) fn none() -> &'static Self {
+        &NONE
     }
 
-    /// Ends the work of [`Context::run`] within a sweep, and nothing else.
+    /// The same on another device.
+    #[must_use]
+    pub fn on(self, device: Device) -> Self {
+        Self { device, ..self }
+    }
+
+    /// The same, its work divided among ranks; every one of them makes the same calls.
+    #[must_use]
+    pub fn among(self, ranks: Ranks) -> Self {
+        Self { ranks, ..self }
+    }
+
+    /// The same without the other ranks, which do not take part.
+    #[must_use]
+    pub fn alone(&self) -> Self {
+        self.clone().among(Arc::new(Solo))
+    }
+
+    /// Where models are computed.
+    pub fn device(&self) -> &Device {
+        &self.device
+    }
+
+    /// The ranks that divide the work.
+    pub fn ranks(&self) -> &dyn Collective {
+        self.ranks.as_ref()
+    }
+
+    /// Ends the computation within a sweep, where it may be interrupted.
     pub fn cancel(&self) {
-        self.cancelled.store(true, Ordering::Relaxed);
+        self.end.cancelled.store(true, Ordering::Relaxed);
+    }
+
+    /// Takes [`Context::cancel`] back, for the next computation.
+    pub fn renew(&self) {
+        self.end.cancelled.store(false, Ordering::Relaxed);
+        self.end.left.store(false, Ordering::Relaxed);
     }
 
     /// Whether it was cancelled.
     pub fn is_cancelled(&self) -> bool {
-        self.cancelled.load(Ordering::Relaxed)
+        self.end.cancelled.load(Ordering::Relaxed)
+    }
+
+    /// While the value exists, the computation may be interrupted: after [`Context::cancel`] loops over sweeps and steps of annealing end
+    /// early, and what follows computes values that mean nothing. [`Context::check`] says so afterwards.
+    pub(crate) fn permit(&self) -> Permit<'_> {
+        Permit(Counted::new(&self.end.permits))
+    }
+
+    /// To be called after work with a [`Context::permit`].
+    ///
+    /// # Errors
+    /// [`Error::Interrupted`] if a part of the work was left out.
+    pub(crate) fn check(&self) -> Result<()> {
+        let End { permits, left, .. } = &*self.end;
+        // Whoever is around it is told too.
+        let inside = permits.load(Ordering::Relaxed) > 0;
+        let left =
+            if inside { left.load(Ordering::Relaxed) } else { left.swap(false, Ordering::Relaxed) };
+        if left { Err(Error::Interrupted) } else { Ok(()) }
+    }
+
+    /// Runs `work`, which may be interrupted.
+    ///
+    /// # Errors
+    /// Those of `work`; [`Error::Interrupted`] if a part of it was left out.
+    pub fn interruptible<T>(&self, work: impl FnOnce() -> Result<T>) -> Result<T> {
+        let permit = self.permit();
+        let done = work();
+        drop(permit);
+        self.check().and(done)
+    }
+
+    /// Whether a loop is to end here, because the computation was cancelled and may be interrupted. To be asked between sweeps. Where ranks
+    /// divide the work, it ends only in the work of one rank: all of them leave the same loops, and none waits for another.
+    pub fn is_interrupted(&self) -> bool {
+        let end = &*self.end;
+        if end.permits.load(Ordering::Relaxed) == 0 {
+            return false;
+        }
+        #[cfg(test)]
+        self.count();
+        let by_itself = || self.ranks.size() == 1 || end.shares.load(Ordering::Relaxed) > 0;
+        if self.is_cancelled() && by_itself() {
+            end.left.store(true, Ordering::Relaxed);
+        }
+        end.left.load(Ordering::Relaxed)
+    }
+
+    /// Runs this rank's part of a computation. If it was cancelled on one rank and may be interrupted, all leave it.
+    fn share<T>(&self, ranks: &dyn Collective, work: impl FnOnce() -> T) -> T {
+        if ranks.size() == 1 {
+            return work();
+        }
+        let end = &*self.end;
+        let share = Counted::new(&end.shares);
+        let done = work();
+        drop(share);
+        if end.permits.load(Ordering::Relaxed) > 0 && ranks.any(self.is_cancelled()) {
+            end.left.store(true, Ordering::Relaxed);
+        }
+        done
+    }
+
+    /// How far it is, for a display.
+    pub fn progress(&self) -> &Progress {
+        &self.progress
+    }
+
+    /// Names the following work for the display, until the value is dropped. Within another task it is a part of that one.
+    pub fn task(&self, name: impl Into<String>) -> AtWork {
+        AtWork::begin(&self.progress, name.into())
     }
 
     /// Its progress, from now on.
     pub fn watch(&self) -> Watch {
-        Watch::of(progress::Owner::Computation(Arc::clone(&self.progress)))
+        Watch::new(Arc::clone(&self.progress))
     }
-}
 
-/// Whether the computation of this thread is one of its own that was cancelled.
-fn is_own_cancelled() -> bool {
-    OWN.with(|own| own.borrow().as_ref().is_some_and(Context::is_cancelled))
-}
-
-/// Where the progress of this thread belongs.
-fn owner() -> progress::Owner {
-    OWN.with(|own| match own.borrow().as_ref() {
-        Some(context) => progress::Owner::Computation(Arc::clone(&context.progress)),
-        None => progress::Owner::Process,
-    })
+    /// Runs `work` on threads of its own, so that it does not wait for work of others.
+    ///
+    /// # Errors
+    /// Those of `work`, and a system without threads.
+    pub fn on_own_threads<T: Send>(work: impl FnOnce() -> Result<T> + Send) -> Result<T> {
+        let pool = rayon::ThreadPoolBuilder::new().build();
+        let pool =
+            pool.map_err(|error| Error::Invalid(format!("cannot start threads: {error}")))?;
+        pool.install(work)
+    }
 }

@@ -1,18 +1,10 @@
-//! Progress of a long computation, for display.
-//!
-//! Annealing passes and sweeps are below many layers that return plain values. So they report their progress here, and a display reads it
-//! from another thread. Without a display nothing is stored and almost nothing computed.
+//! Progress of a long computation: it is reported here, and a display reads it from another thread. Without a display nothing is stored
+//! and almost nothing computed.
 
 use std::fmt;
-use std::ops::Deref;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
-
-use super::owner;
-
-/// The progress of all work that is not a computation of its own.
-static OF_PROCESS: Progress = Progress::new();
 
 /// What a computation reports.
 #[derive(Debug, Default)]
@@ -23,23 +15,6 @@ pub struct Progress {
     alone: AtomicUsize,
     now: Mutex<Option<(Instant, Stage)>>,
     task: Mutex<Option<(String, Instant)>>,
-}
-
-/// Whose progress it is.
-pub(super) enum Owner {
-    Process,
-    Computation(Arc<Progress>),
-}
-
-impl Deref for Owner {
-    type Target = Progress;
-
-    fn deref(&self) -> &Progress {
-        match self {
-            Self::Process => &OF_PROCESS,
-            Self::Computation(progress) => progress,
-        }
-    }
 }
 
 /// Shortest time between two updates of the same stage, because values cost time.
@@ -69,12 +44,31 @@ impl fmt::Display for Stage {
 }
 
 impl Progress {
-    const fn new() -> Self {
-        Self {
-            watches: AtomicUsize::new(0),
-            alone: AtomicUsize::new(0),
-            now: Mutex::new(None),
-            task: Mutex::new(None),
+    /// Reports the number of completed steps.
+    pub fn at(&self, what: &'static str, done: usize, of: usize) {
+        self.set(what, done, of, || None);
+    }
+
+    /// [`Progress::at`], with log Z so far, which is computed only if there is a display.
+    pub fn at_log_z(
+        &self,
+        what: &'static str,
+        done: usize,
+        of: usize,
+        log_z: impl FnOnce() -> f64,
+    ) {
+        self.set(what, done, of, || Some(log_z()));
+    }
+
+    /// Hides the progress of the parts of the work at hand, which run at the same time, until the value is dropped.
+    pub fn alone(&self) -> Alone<'_> {
+        self.alone.fetch_add(1, Ordering::Relaxed);
+        Alone(self)
+    }
+
+    fn set(&self, what: &'static str, done: usize, of: usize, log_z: impl FnOnce() -> Option<f64>) {
+        if self.alone.load(Ordering::Relaxed) == 0 {
+            self.show(what, done, of, log_z);
         }
     }
 
@@ -97,41 +91,17 @@ impl Progress {
     }
 }
 
-/// Reports the number of completed steps.
-pub fn at(what: &'static str, done: usize, of: usize) {
-    set(what, done, of, || None);
-}
+/// While it exists, only its own progress is shown.
+pub struct Alone<'a>(&'a Progress);
 
-/// [`at`], with log Z so far, which is computed only if there is a display.
-pub fn at_log_z(what: &'static str, done: usize, of: usize, log_z: impl FnOnce() -> f64) {
-    set(what, done, of, || Some(log_z()));
-}
-
-fn set(what: &'static str, done: usize, of: usize, log_z: impl FnOnce() -> Option<f64>) {
-    let progress = owner();
-    if progress.alone.load(Ordering::Relaxed) == 0 {
-        progress.show(what, done, of, log_z);
-    }
-}
-
-/// While it exists, only its own progress is shown: of work whose parts run at the same time, and would report theirs.
-pub struct Alone(Owner);
-
-impl Alone {
-    /// Hides the progress of parts.
-    pub fn start() -> Self {
-        let owner = owner();
-        owner.alone.fetch_add(1, Ordering::Relaxed);
-        Self(owner)
-    }
-
+impl Alone<'_> {
     /// Reports the number of completed parts.
     pub fn at(&self, what: &'static str, done: usize, of: usize) {
         self.0.show(what, done, of, || None);
     }
 }
 
-impl Drop for Alone {
+impl Drop for Alone<'_> {
     fn drop(&mut self) {
         self.0.alone.fetch_sub(1, Ordering::Relaxed);
     }
@@ -155,42 +125,37 @@ pub struct Task {
 
 /// While it exists, its task is running.
 pub struct AtWork {
-    outermost: Option<Owner>,
+    outermost: Option<Arc<Progress>>,
 }
 
-/// Names the following work for the display, until the value is dropped. Within another task it is a part of that one.
-pub fn task(name: impl Into<String>) -> AtWork {
-    let owner = owner();
-    let mut current = lock(&owner.task);
-    if current.is_some() {
-        return AtWork { outermost: None };
+impl AtWork {
+    pub(super) fn begin(progress: &Arc<Progress>, name: String) -> Self {
+        let mut current = lock(&progress.task);
+        if current.is_some() {
+            return Self { outermost: None };
+        }
+        *lock(&progress.now) = None;
+        *current = Some((name, Instant::now()));
+        drop(current);
+        Self { outermost: Some(Arc::clone(progress)) }
     }
-    *lock(&owner.now) = None;
-    *current = Some((name.into(), Instant::now()));
-    drop(current);
-    AtWork { outermost: Some(owner) }
 }
 
 impl Drop for AtWork {
     fn drop(&mut self) {
-        if let Some(owner) = &self.outermost {
-            *lock(&owner.task) = None;
+        if let Some(progress) = &self.outermost {
+            *lock(&progress.task) = None;
         }
     }
 }
 
-/// While it exists, computations report their progress.
-pub struct Watch(Owner);
+/// While it exists, a computation reports its progress.
+pub struct Watch(Arc<Progress>);
 
 impl Watch {
-    /// Starts watching the work of this thread's context.
-    pub fn start() -> Self {
-        Self::of(owner())
-    }
-
-    pub(super) fn of(owner: Owner) -> Self {
-        owner.watches.fetch_add(1, Ordering::Relaxed);
-        Self(owner)
+    pub(super) fn new(progress: Arc<Progress>) -> Self {
+        progress.watches.fetch_add(1, Ordering::Relaxed);
+        Self(progress)
     }
 
     /// The last stage reported since the last call of [`Watch::forget`].

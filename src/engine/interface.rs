@@ -6,7 +6,7 @@
 
 use super::random::{Purpose, Streams};
 use super::{BaseDistribution, BetaGrid, BitMatrix, Draw, Matrix, MixtureBase};
-use crate::collective::{Collective, Solo};
+use crate::context::Context;
 use crate::model::Parameters;
 use crate::units::Variables;
 
@@ -40,9 +40,9 @@ pub trait Engine: Send + Sync {
     /// What the visible columns stand for.
     fn variables(&self) -> &Variables;
 
-    /// The ranks that divide the work on rows; every one of them makes the same calls.
-    fn ranks(&self) -> &dyn Collective {
-        &Solo
+    /// What it was made in: the ranks that divide the work on rows, the flag that ends it, its progress.
+    fn context(&self) -> &Context {
+        Context::none()
     }
 
     /// Replaces the parameters without new memory; `false`, without a change, if that is not possible.

@@ -112,9 +112,10 @@ mod tests {
 
     use super::*;
     use crate::config::Config;
+    use crate::context::Device;
     use crate::data::{Dataset, Splits, Values};
     use crate::engine::BitMatrix;
-    use crate::model::{Device, Parameters};
+    use crate::model::Parameters;
     use crate::training::Trainer;
 
     fn on<T: Send>(threads: usize, work: impl FnOnce() -> T + Send) -> T {

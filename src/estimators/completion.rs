@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use rayon::prelude::*;
 
 use super::Equilibrium;
-use crate::context::progress;
+use crate::context::Context;
 use crate::engine::random::{Purpose, Streams, derived_seed};
 use crate::engine::{BitMatrix, Engine, Host, Layer};
 use crate::error::{Error, Result};
@@ -37,6 +37,8 @@ pub struct Completing<'a> {
     pub draws: usize,
     /// Seed of all random numbers.
     pub seed: u64,
+    /// What ends the work and shows its progress, if there is something.
+    pub context: Option<&'a Context>,
 }
 
 /// A row with its missing cells filled in.
@@ -103,7 +105,7 @@ impl Completing<'_> {
             }
         };
         let variables = &parameters.variables;
-        let (shown, done) = (progress::Alone::start(), AtomicUsize::new(0));
+        let (shown, done) = (self.context().progress().alone(), AtomicUsize::new(0));
         let complete = |row: usize| {
             let found = match conditional(row)? {
                 None => self.given(parameters, rows, row),
@@ -116,7 +118,12 @@ impl Completing<'_> {
             shown.at("rows with missing cells", done, shape.0);
             found
         };
-        (0..shape.0).into_par_iter().with_max_len(1).map(complete).collect()
+        let rows = (0..shape.0).into_par_iter().with_max_len(1);
+        self.context().interruptible(|| rows.map(complete).collect())
+    }
+
+    fn context(&self) -> &Context {
+        self.context.unwrap_or_else(|| Context::none())
     }
 
     /// A row without missing cells.
@@ -155,7 +162,7 @@ impl Completing<'_> {
                 BaseDistribution::from_means(variables.means(eta), LEAST, variables)?
             }
         };
-        let engine = Host::new(parameters);
+        let engine = Host::new(parameters).within(self.context().clone());
         let (chains, seed) = (self.draws.max(CHAINS), self.seed_of(row));
         let mut found = Equilibrium::by_product_path(&engine, &base, WORK, chains, seed)?;
         let log_z =

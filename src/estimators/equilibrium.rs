@@ -62,7 +62,9 @@ impl Equilibrium {
         if let Some(exact) = Self::exact(parameters, count, settings.seed)? {
             return Ok(exact);
         }
-        Self::by_chains(parameters, settings, known, (count, spacing), tell)
+        settings
+            .context
+            .interruptible(|| Self::by_chains(parameters, settings, known, (count, spacing), tell))
     }
 
     /// `count` samples for annealing: exact if the smaller layer has at most 20 units, else of as many chains on the path from a given

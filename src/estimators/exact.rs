@@ -3,6 +3,7 @@
 use std::time::Instant;
 
 use super::{Bias, Estimate, Method};
+use crate::context::Context;
 use crate::error::Result;
 use crate::model::{Parameters, exact};
 
@@ -11,8 +12,13 @@ use crate::model::{Parameters, exact};
 /// # Errors
 /// The smaller layer has more than 25 units.
 pub fn exact(parameters: &Parameters) -> Result<Estimate> {
+    exact_within(parameters, Context::none())
+}
+
+/// The same, ended by a context.
+pub(crate) fn exact_within(parameters: &Parameters, context: &Context) -> Result<Estimate> {
     let start = Instant::now();
-    let value = exact::log_partition(parameters)?;
+    let value = exact::log_partition_within(parameters, context)?;
     Ok(Estimate {
         bias: Bias::None,
         seconds: start.elapsed().as_secs_f64(),

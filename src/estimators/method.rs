@@ -2,8 +2,10 @@
 
 use serde::{Serialize, Serializer};
 
+use super::exact::exact_within;
 use super::tempered::{self, KeptRun, Reader, TemperedRun};
 use super::{Estimate, Request, Sams, Tap, TapOrder, WangLandau};
+use crate::context::Context;
 use crate::engine::random::{Purpose, derived_seed};
 use crate::error::{Error, Result};
 use crate::model::Parameters;
@@ -14,7 +16,7 @@ use crate::tempering::{SimulatedTempering, TemperedPath};
 #[derive(Clone, Copy)]
 pub(super) enum Way {
     /// The parameters alone, and a seed.
-    Alone(fn(&Parameters, u64) -> Result<Estimate>),
+    Alone(fn(&Parameters, u64, &Context) -> Result<Estimate>),
     /// Tempered chains, run once for all methods that share them.
     Shared(Reader),
     /// Tempered chains of its own, whose pseudo-prior it changes in so many sweeps.
@@ -85,7 +87,7 @@ const fn kept(read: fn(&KeptRun) -> Estimate) -> Way {
 // A new one is added at the end, because the position determines random streams.
 methods! {
     Auto, "auto", All, "Searches for modes, tries several starts and works until the estimate is sound or --budget is used up", Search;
-    Exact, "exact", All, "Enumeration of the smaller layer, at most 25 units", Alone(|parameters, _| super::exact(parameters));
+    Exact, "exact", All, "Enumeration of the smaller layer, at most 25 units", Alone(|parameters, _, context| exact_within(parameters, context));
     Rts, "rts", All, "Rao-Blackwellized tempered sampling", occupancy(TemperedRun::rts);
     Ts, "ts", Comparison, "Tempered sampling by counts", kept(tempered::ts);
     Sd, "sd", Comparison, "Stationary distribution of counted moves between temperatures", kept(tempered::sd);
@@ -103,18 +105,18 @@ methods! {
     Raise, "raise", Comparison, "Reverse annealed importance sampling estimator, from samples of the model: an upper bound", Annealed(|path, request, seed| Ok(vec![super::raise::from_samples(path, &request.equilibrium(seed)?, seed)?]));
     Sams, "sams", All, "Self-adjusted mixture sampling", Adaptive(|chains, sweeps| Sams::new(sweeps).run(chains));
     WangLandau, "wang-landau", Comparison, "Wang-Landau with the 1/t rule", Adaptive(|chains, sweeps| WangLandau { sweeps }.run(chains));
-    TapNaive, "tap-naive", Comparison, "Naive mean field", Alone(|parameters, seed| tap(TapOrder::Naive, parameters, seed));
-    TapSecond, "tap-second", Comparison, "Thouless, Anderson and Palmer, second order", Alone(|parameters, seed| tap(TapOrder::Second, parameters, seed));
-    TapThird, "tap-third", Comparison, "The same, third order", Alone(|parameters, seed| tap(TapOrder::Third, parameters, seed));
+    TapNaive, "tap-naive", Comparison, "Naive mean field", Alone(|parameters, seed, context| tap(TapOrder::Naive, parameters, seed, context));
+    TapSecond, "tap-second", Comparison, "Thouless, Anderson and Palmer, second order", Alone(|parameters, seed, context| tap(TapOrder::Second, parameters, seed, context));
+    TapThird, "tap-third", Comparison, "The same, third order", Alone(|parameters, seed, context| tap(TapOrder::Third, parameters, seed, context));
     AisBar, "ais-bar", Name, "What `sandwich` finds between its two passes", Part;
     TiSpline, "ti-spline", Comparison, "Thermodynamic integration, cubic spline", kept(tempered::spline::ti_spline);
 }
 
-fn tap(order: TapOrder, parameters: &Parameters, seed: u64) -> Result<Estimate> {
+fn tap(order: TapOrder, parameters: &Parameters, seed: u64, context: &Context) -> Result<Estimate> {
     if !parameters.variables.is_bits() {
         return Err(Error::Invalid("the expansions of tap are of binary units, and this model has categorical or real variables: choose another method, such as ais, rts or exact".into()));
     }
-    Tap { order, seed, ..Tap::default() }.run(parameters)
+    Tap { order, seed, ..Tap::default() }.run_within(parameters, context)
 }
 
 impl Method {

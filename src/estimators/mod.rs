@@ -34,6 +34,7 @@ pub use completion::{Completing, Completion};
 pub use equilibrium::Equilibrium;
 pub use estimate::{Bias, Estimate, FAILURE};
 pub use exact::exact;
+pub(crate) use exact::exact_within;
 pub use method::Method;
 use method::Way;
 pub use raise::raise;

@@ -6,9 +6,10 @@ use super::tempered::{KeptRun, Reader, TemperedRun, kept_bytes};
 use super::{
     Automatic, Bound, Equilibrium, Estimate, EstimateSettings, FoundStart, Method, Way, automatic,
 };
+use crate::context::Context;
 use crate::engine::Engine;
 use crate::error::{Error, Result};
-use crate::model::{Device, Parameters};
+use crate::model::Parameters;
 use crate::tempering::mixture::MixturePath;
 use crate::tempering::schedules::linear;
 use crate::tempering::{
@@ -74,7 +75,7 @@ impl Request<'_> {
         let part = || Error::Invalid(format!("{method} is no estimator by itself"));
         Ok(match method.way() {
             Way::Shared(reader) => vec![shared.read(reader).ok_or_else(part)?],
-            Way::Alone(run) => vec![run(self.parameters, seed)?],
+            Way::Alone(run) => vec![run(self.parameters, seed, self.engine.context())?],
             Way::Adaptive(run) => {
                 let ladder = self.ladder(0.0)?;
                 vec![self.tempered(&ladder, seed, |chains| run(chains, self.settings.sweeps))?]
@@ -98,7 +99,7 @@ impl Request<'_> {
         self.check(temperatures, 0.0, tempering_bytes)?;
         let EstimateSettings { chains, sweeps, budget, seed, .. } = *self.settings;
         let settings = automatic_settings(chains, temperatures, sweeps, budget, seed)?;
-        Ok(Automatic { device: self.settings.device.clone(), ..settings })
+        Ok(Automatic { context: self.settings.context.clone(), ..settings })
     }
 
     /// The shared chains, with kept states or without, if one of the methods reads them.
@@ -225,7 +226,7 @@ pub(crate) fn automatic_settings(
         return invalid(format!("--budget: seconds of at least 0 are needed, got {budget}"));
     }
     let ladder = Automatic::ladder(&linear(temperatures)?)?;
-    Ok(Automatic { chains, ladder, sweeps, budget, seed, device: Device::default() })
+    Ok(Automatic { chains, ladder, sweeps, budget, seed, context: Context::default() })
 }
 
 /// Refuses chains and temperatures that are too few or do not fit in memory (`bytes`).

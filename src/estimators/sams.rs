@@ -6,7 +6,6 @@
 
 use super::stochastic_approximation::Recursion;
 use super::{Estimate, Method, at_least_one_sweep};
-use crate::context::progress;
 use crate::error::{Error, Result};
 use crate::tempering::SimulatedTempering;
 use crate::trust::Trust;
@@ -43,7 +42,7 @@ impl Sams {
         for t in 1..=first_stage + self.sweeps {
             let gain = self.gain(t as f64, first_stage as f64, recursion.chain_count());
             recursion.step(gain.min(recursion.largest_gain()));
-            progress::at("sweeps", t, first_stage + self.sweeps);
+            recursion.progress().at("sweeps", t, first_stage + self.sweeps);
             if t == first_stage {
                 recursion.forget_histogram();
             }

@@ -8,12 +8,12 @@ use super::{
     Agreement, Asked, Bias, Bound, Candidate, Estimate, Known, Method, Request, ScheduleSettings,
     Shared, Start, Way, automatic, lower_bound,
 };
-use crate::collective;
+use crate::context::Context;
 use crate::engine::{BitMatrix, Engine};
 use crate::error::Result;
+use crate::model::Parameters;
 use crate::model::exact::QUICK_UNITS;
 use crate::model::plus_minus::Units;
-use crate::model::{Device, Parameters};
 use crate::tempering::BaseDistribution;
 
 /// How log Z of a fixed model is estimated; the defaults are those of the command.
@@ -30,7 +30,7 @@ use crate::tempering::BaseDistribution;
 /// assert!(rts.trust.is_sound() && (rts.value - exact.value).abs() < 4.0 * rts.std_error);
 /// # Ok::<(), ztrack::Error>(())
 /// ```
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug)]
 pub struct EstimateSettings {
     /// The methods, as in `"rts".parse()`; none for exact up to 20 units in the smaller layer, else `auto`.
     pub methods: Vec<Asked>,
@@ -48,8 +48,8 @@ pub struct EstimateSettings {
     pub seed: u64,
     /// How inverse temperatures are chosen.
     pub schedule: ScheduleSettings,
-    /// Where chains run.
-    pub device: Device,
+    /// Where chains run, and what ends them.
+    pub context: Context,
     /// Whether the shared chains are run and kept for the caller in any case.
     pub keep: bool,
 }
@@ -65,7 +65,7 @@ impl Default for EstimateSettings {
             enumerates: true,
             seed: 0,
             schedule: ScheduleSettings::default(),
-            device: Device::default(),
+            context: Context::default(),
             keep: false,
         }
     }
@@ -182,13 +182,15 @@ impl EstimateSettings {
         start: Starting<'_>,
         tell: &mut dyn FnMut(Step<'_>),
     ) -> Result<Estimates> {
-        let Some(base) = start.base else {
-            let base = self.guess(parameters, start.rows)?;
-            let informed = start.rows.is_some();
-            let start = Starting { base: Some(&base), informed, ..start };
-            return self.run_from(parameters, &base, start, tell);
-        };
-        self.run_from(parameters, base, start, tell)
+        self.context.interruptible(|| {
+            let Some(base) = start.base else {
+                let base = self.guess(parameters, start.rows)?;
+                let informed = start.rows.is_some();
+                let start = Starting { base: Some(&base), informed, ..start };
+                return self.run_from(parameters, &base, start, tell);
+            };
+            self.run_from(parameters, base, start, tell)
+        })
     }
 
     /// Marginals of the rows, without rows the visible bias.
@@ -208,7 +210,7 @@ impl EstimateSettings {
         tell: &mut dyn FnMut(Step<'_>),
     ) -> Result<Estimates> {
         let methods = self.methods_for(parameters);
-        let engine = self.device.engine(parameters, collective::current());
+        let engine = parameters.engine(&self.context);
         let engine = engine.as_ref();
         let mut request =
             Request { settings: self, parameters, engine, base, found: None, bound: None };

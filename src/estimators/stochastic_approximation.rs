@@ -13,6 +13,7 @@ use std::time::Instant;
 
 use super::estimate::with_rounding;
 use super::{Estimate, Method, at_least_two_chains};
+use crate::context::progress::Progress;
 use crate::error::Result;
 use crate::numerics::Influence;
 use crate::tempering::{NEEDED_PER_CHAIN, SimulatedTempering};
@@ -64,6 +65,11 @@ impl<'a> Recursion<'a> {
     pub(super) fn largest_gain(&self) -> f64 {
         let smallest_prior = 1.0 / self.inverse_prior.iter().copied().fold(0.0, f64::max);
         (self.chain_count() * smallest_prior).min(1.0)
+    }
+
+    /// Of the chains.
+    pub(super) fn progress(&self) -> &Progress {
+        self.chains.context().progress()
     }
 
     /// S.

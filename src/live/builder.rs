@@ -3,11 +3,11 @@
 use super::LogZTracker;
 use super::settings::Settings;
 use crate::config::{Automatic, Base, TemperingConfig};
+use crate::context::Context;
 use crate::data::{Dataset, Values, check_weights, weighted_counts};
 use crate::engine::BitMatrix;
 use crate::error::{Error, Result};
 use crate::keys::LARGEST;
-use crate::model::Device;
 use crate::tempering::{check_memory, tempering_bytes};
 use crate::training::{LEAST_MARGINAL, temperatures};
 use crate::units::Variables;
@@ -59,7 +59,7 @@ pub struct LogZTrackerBuilder<'a> {
     tempering: TemperingConfig,
     variables: Variables,
     weights: Option<&'a [f64]>,
-    device: Device,
+    context: Context,
 }
 
 impl<'a> LogZTrackerBuilder<'a> {
@@ -67,8 +67,8 @@ impl<'a> LogZTrackerBuilder<'a> {
         let tempering = TemperingConfig::default();
         let (hidden, chains, seed, variables) = (0, None, 0, Variables::BITS);
         let (window, weights) = (AVERAGING, None);
-        let device = Device::default();
-        Self { data, hidden, chains, seed, window, tempering, variables, weights, device }
+        let context = Context::default();
+        Self { data, hidden, chains, seed, window, tempering, variables, weights, context }
     }
 
     /// Number of hidden units, J; required.
@@ -87,9 +87,10 @@ impl<'a> LogZTrackerBuilder<'a> {
         Self { weights: Some(weights), ..self }
     }
 
-    /// Where the chains run. Default: the kernels of this machine. A tracker that is read from bytes or a file runs there, too.
-    pub fn device(self, device: impl Into<Device>) -> Self {
-        Self { device: device.into(), ..self }
+    /// Where the chains run (a [`crate::Device`]), what ends their work, and its progress. Default: the kernels of this machine. A tracker
+    /// that is read from bytes or a file runs there, too.
+    pub fn within(self, context: impl Into<Context>) -> Self {
+        Self { context: context.into(), ..self }
     }
 
     /// Number of tempered chains, S, at least 2. Default: 500, and 200 for models of more than 100 000 weights. The error bar falls with
@@ -218,7 +219,7 @@ impl<'a> LogZTrackerBuilder<'a> {
         let settings =
             Settings { hidden: self.hidden, tempering, seed: self.seed, window: self.window };
         let tracker = LogZTracker::new(settings, ladder, base, rows.cloned());
-        Ok(LogZTracker { device: self.device, ..tracker })
+        Ok(LogZTracker { context: self.context, ..tracker })
     }
 }
 

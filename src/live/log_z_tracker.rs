@@ -4,12 +4,12 @@ use std::sync::Arc;
 
 use super::settings::Settings;
 use super::{LogZTrackerBuilder, TrackedData};
-use crate::collective::Solo;
+use crate::context::Context;
 use crate::data::check_weights;
 use crate::engine::BitMatrix;
 use crate::engine::Moments;
 use crate::error::{Error, Result};
-use crate::model::{Device, Parameters};
+use crate::model::Parameters;
 use crate::tempering::{BaseDistribution, Ladder};
 use crate::tracking::{
     BOUND_ROWS, KnownStates, LogLikelihood, Model, ModelTracker, Start, TrackRecord,
@@ -46,7 +46,7 @@ use crate::units::Variables;
 #[derive(Clone)]
 pub struct LogZTracker {
     pub(super) settings: Settings,
-    pub(super) device: Device,
+    pub(super) context: Context,
     pub(super) ladder: Ladder,
     pub(super) base: BaseDistribution,
     /// Rows of data, some of them for bounds.
@@ -89,7 +89,7 @@ impl LogZTracker {
     ) -> Self {
         Self {
             settings,
-            device: Device::default(),
+            context: Context::default(),
             ladder,
             base,
             data,
@@ -108,7 +108,8 @@ impl LogZTracker {
     /// sweeps. Returns the result of a step of the chains, if one was due.
     ///
     /// # Errors
-    /// Parameters of another size, or with NaN, infinite or huge values; the tracker does not change.
+    /// Parameters of another size, or with NaN, infinite or huge values; the tracker does not change. [`Error::Interrupted`] after
+    /// [`Context::cancel`]; the tracker must not be used after that.
     pub fn update(&mut self, parameters: &Parameters) -> Result<Option<TrackRecord>> {
         self.check(parameters)?;
         self.evaluated = None;
@@ -121,8 +122,8 @@ impl LogZTracker {
             let model = &self.model(parameters.clone());
             let start = Start { model, ladder: &self.ladder, base: &self.base };
             let mixture = mixture.map(Arc::new);
-            let (tracker, _) = ModelTracker::start(start, mixture, chains, seed, options);
-            self.tracker = Some(tracker);
+            let start = || Ok(ModelTracker::start(start, mixture, chains, seed, options).0);
+            self.tracker = Some(self.context.interruptible(start)?);
             self.averaged = (window > 0.0).then(|| Averaged::new(window, parameters.clone()));
             return Ok(None);
         }
@@ -134,7 +135,7 @@ impl LogZTracker {
         if self.averaged.is_none() {
             self.newest = Some(parameters.clone());
         }
-        Ok(if due { self.step() } else { None })
+        if due { self.step() } else { Ok(None) }
     }
 
     /// Particles of a gradient by persistent chains, [rows, M], if there are any: the next evaluations check that the tracker has not
@@ -152,14 +153,14 @@ impl LogZTracker {
     /// result. So values depend on when they are read.
     ///
     /// # Errors
-    /// There was no update yet.
+    /// There was no update yet. [`Error::Interrupted`], as in [`Self::update`].
     pub fn evaluate(&mut self) -> Result<LogZ> {
         if let Some(evaluated) = &self.evaluated {
             return Ok(evaluated.clone());
         }
         self.started()?;
         if self.tracked_at < self.updates {
-            self.step();
+            self.step()?;
         }
         let settling = self.options().settling;
         let data = self.data.as_ref().map(|data| data.spread(BOUND_ROWS));
@@ -172,7 +173,7 @@ impl LogZTracker {
         };
         let Some(tracker) = &mut self.tracker else { return Err(not_started()) };
         tracker.set_settling(settling);
-        tracker.settle(known);
+        self.context.interruptible(|| Ok(tracker.settle(known)))?;
         let bound = data.map_or(f64::NEG_INFINITY, |data| {
             mean_log_f(tracker.model().engine.as_ref(), &data).log_z_bound
         });
@@ -262,6 +263,11 @@ impl LogZTracker {
         self.updates
     }
 
+    /// Where the chains run, what ends their work, and its progress.
+    pub fn context(&self) -> &Context {
+        &self.context
+    }
+
     /// Number of visible units, M.
     pub fn visible(&self) -> usize {
         self.base.logits().len()
@@ -287,20 +293,24 @@ impl LogZTracker {
     }
 
     /// A step of the chains to the newest parameters, or to the average with them.
-    fn step(&mut self) -> Option<TrackRecord> {
+    fn step(&mut self) -> Result<Option<TrackRecord>> {
         let newest = self.newest.take();
         let parameters = match &self.averaged {
             Some(averaged) => averaged.parameters().clone(),
-            None => newest?,
+            None => match newest {
+                Some(newest) => newest,
+                None => return Ok(None),
+            },
         };
         self.steps += 1;
         self.tracked_at = self.updates;
         let model = self.model(parameters);
-        self.tracker.as_mut().map(|tracker| tracker.step(model))
+        let record = self.tracker.as_mut().map(|tracker| tracker.step(model));
+        self.context.check().and(Ok(record))
     }
 
     fn model(&self, parameters: Parameters) -> Model {
-        Model::on(parameters, &self.device, Arc::new(Solo))
+        Model::within(parameters, &self.context)
     }
 
     fn started(&self) -> Result<&ModelTracker> {

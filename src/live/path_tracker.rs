@@ -56,14 +56,18 @@ impl<P: TemperedPath> PathTracker<P> {
     /// To be called after every update of the model, and once before the first, which starts the chains. All paths have one ladder.
     ///
     /// # Errors
-    /// Another ladder than before, or another log Z of the base distribution.
+    /// Another ladder than before, or another log Z of the base distribution. [`Error::Interrupted`] after [`crate::Context::cancel`] of the
+    /// path's context; the tracker must not be used after that.
     pub fn update(&mut self, path: P) -> Result<()> {
         let Some((old, _)) = &self.tracked else {
             let Settings { seed, tempering, .. } = &self.settings;
             let start = path.sample_base(tempering.chains, *seed, 0);
             let chains = TemperedChains::new(start, path.ladder().len(), *seed);
-            let (mut tracker, _) = ChainTracker::start(&path, chains, self.options());
-            tracker.measure_again(&path);
+            let tracker = path.context().interruptible(|| {
+                let (mut tracker, _) = ChainTracker::start(&path, chains, self.options());
+                tracker.measure_again(&path);
+                Ok(tracker)
+            })?;
             self.tracked = Some((path, tracker));
             return Ok(());
         };
@@ -81,7 +85,7 @@ impl<P: TemperedPath> PathTracker<P> {
         self.updates += 1;
         self.newest = Some(path);
         if self.settings.steps().due(self.updates, self.tracked_at) {
-            self.step();
+            self.step()?;
         }
         Ok(())
     }
@@ -90,16 +94,16 @@ impl<P: TemperedPath> PathTracker<P> {
     /// filter uses the result.
     ///
     /// # Errors
-    /// There was no update yet.
+    /// There was no update yet. [`Error::Interrupted`], as in [`Self::update`].
     pub fn evaluate(&mut self) -> Result<LogZ> {
         if let Some(evaluated) = &self.evaluated {
             return Ok(evaluated.clone());
         }
-        self.step();
+        self.step()?;
         let settling = self.options().settling;
         let (path, tracker) = self.tracked.as_mut().ok_or_else(super::not_started)?;
         tracker.set_settling(settling);
-        tracker.settle(path);
+        path.context().interruptible(|| Ok(tracker.settle(path)))?;
         let LogZ { value, std_error, trust } = tracker.found(false);
         let infinite = !(value.is_finite() && std_error.is_finite());
         let doubt = infinite.then_some(Doubt::NotFinite { value, std_error });
@@ -144,13 +148,14 @@ impl<P: TemperedPath> PathTracker<P> {
         self.settings.tracker_options(self.steps)
     }
 
-    fn step(&mut self) {
+    fn step(&mut self) -> Result<()> {
         let (Some(new), Some((path, tracker))) = (self.newest.take(), &mut self.tracked) else {
-            return;
+            return Ok(());
         };
         self.restarts += u64::from(tracker.step(path, &new).rounds.is_some());
         *path = new;
         self.steps += 1;
         self.tracked_at = self.updates;
+        path.context().check()
     }
 }

@@ -1,7 +1,7 @@
 //! The model: parameters, the Burn module, exact enumeration, {-1, +1} units, test systems.
 
 mod conditional;
-mod device;
+mod engine;
 pub mod exact;
 mod parameters;
 pub mod plus_minus;
@@ -11,7 +11,6 @@ mod rbm;
 pub mod test_systems;
 
 pub use conditional::Conditional;
-pub use device::Device;
 pub use parameters::Parameters;
 pub(crate) use preferred::preferred_states;
 #[cfg(feature = "burn")]

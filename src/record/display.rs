@@ -14,7 +14,7 @@ use super::plain::Plain;
 use super::repeated::{Line, Repeated};
 use super::screen::{Screen, redraw};
 use super::{Notice, Progress, Record, Recorder, StandardStream};
-use crate::context::interrupt;
+use crate::context::Context;
 use crate::context::progress::{Watch, lock};
 use crate::error::Result;
 
@@ -46,20 +46,20 @@ enum Output {
 }
 
 impl ProgressBar {
-    /// A live display if standard error is a terminal, plain lines on standard error elsewhere. The display shows long tasks even before
-    /// any progress is reported.
-    pub fn new() -> Self {
+    /// A live display if standard error is a terminal, plain lines on standard error elsewhere. The display shows long tasks of a context
+    /// even before any progress is reported.
+    pub fn new(context: &Context) -> Self {
         let dumb = std::env::var_os("TERM").is_some_and(|term| term == "dumb");
         if io::stderr().is_terminal() && !dumb {
-            Self::with(Output::Live(Live::new()))
+            Self::with(Output::Live(Live::new(context)))
         } else {
-            Self::lines(StandardStream::Error)
+            Self::lines(StandardStream::Error, context)
         }
     }
 
     /// Plain lines to any output.
-    pub fn lines(out: impl Write + Send + 'static) -> Self {
-        Self::with(Output::Lines(Plain::new(out)))
+    pub fn lines(out: impl Write + Send + 'static, context: &Context) -> Self {
+        Self::with(Output::Lines(Plain::new(out, context)))
     }
 
     /// Warnings alone, on standard error (`--quiet`).
@@ -103,12 +103,6 @@ impl ProgressBar {
                 let _ = writeln!(out, "{text}").and_then(|()| out.flush());
             }
         }
-    }
-}
-
-impl Default for ProgressBar {
-    fn default() -> Self {
-        Self::new()
     }
 }
 
@@ -163,6 +157,7 @@ struct Live {
 /// State of the drawing thread.
 struct Shown {
     screen: Screen,
+    context: Context,
     watch: Watch,
     progress: Option<Progress>,
     /// Time of the progress.
@@ -171,9 +166,9 @@ struct Shown {
 }
 
 impl Live {
-    fn new() -> Self {
+    fn new(context: &Context) -> Self {
         ON_SCREEN.fetch_add(1, Ordering::Relaxed);
-        let shown = Arc::new(Mutex::new(Shown::new()));
+        let shown = Arc::new(Mutex::new(Shown::new(context)));
         redraw(&shown, TICK, |shown| {
             if !shown.ended {
                 shown.draw(&[]);
@@ -217,9 +212,10 @@ impl Drop for Live {
 }
 
 impl Shown {
-    fn new() -> Self {
-        let watch = Watch::start();
-        Self { screen: Screen::new(), watch, progress: None, at: Instant::now(), ended: false }
+    fn new(context: &Context) -> Self {
+        let (context, watch) = (context.clone(), context.watch());
+        let (screen, at) = (Screen::new(), Instant::now());
+        Self { screen, context, watch, progress: None, at, ended: false }
     }
 
     fn draw(&mut self, above: &[String]) {
@@ -229,7 +225,7 @@ impl Shown {
 
     fn lines(&self, width: usize) -> Vec<String> {
         let running = if self.ended { None } else { self.watch.task() };
-        let interrupted = !self.ended && interrupt::requested().load(Ordering::Relaxed);
+        let interrupted = !self.ended && self.context.is_cancelled();
         let work = task(running.as_ref(), interrupted);
         let waited = if self.ended { 0.0 } else { self.at.elapsed().as_secs_f64() };
         let lines = |progress| Parts::of(progress, waited).lines(progress, width);
@@ -269,7 +265,7 @@ mod tests {
     #[test]
     fn lines_come_every_few_seconds_at_evaluations_and_at_the_end() {
         let out = Shared::default();
-        let mut bar = ProgressBar::lines(out.clone());
+        let mut bar = ProgressBar::lines(out.clone(), &Context::default());
         for update in 0..80 {
             if update == 33 {
                 let mut record = Record::new(update, 0.0, 0.0);
@@ -308,7 +304,7 @@ mod tests {
 
     #[test]
     fn a_display_shows_progress_tasks_and_what_is_left_at_the_end() {
-        let mut shown = Shown::new();
+        let mut shown = Shown::new(&Context::default());
         assert!(shown.lines(80).is_empty());
         shown.progress = Some(Progress { seconds_left: Some(9.0), ..at(50, 9.0) });
         assert!(shown.lines(80)[0].ends_with("9s left"), "{:?}", shown.lines(80));
@@ -327,7 +323,7 @@ mod tests {
                 Err(io::ErrorKind::BrokenPipe.into())
             }
         }
-        let mut bar = ProgressBar::lines(Closed);
+        let mut bar = ProgressBar::lines(Closed, &Context::default());
         bar.progress(&at(1, 0.0));
         assert!(bar.notice(&Notice::ModeMissed, 1).is_ok());
         assert!(bar.finish().is_ok());

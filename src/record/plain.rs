@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use super::live_text::task;
 use super::screen::redraw;
+use crate::context::Context;
 use crate::context::progress::{Task, Watch, lock};
 
 /// Time without a line after which a long task is named.
@@ -24,8 +25,8 @@ struct Lines {
 }
 
 impl Plain {
-    pub(super) fn new(out: impl Write + Send + 'static) -> Self {
-        let lines = Arc::new(Mutex::new(Lines::new(out)));
+    pub(super) fn new(out: impl Write + Send + 'static, context: &Context) -> Self {
+        let lines = Arc::new(Mutex::new(Lines::new(out, context)));
         redraw(&lines, LOOK, |lines| {
             if !lines.ended {
                 lines.tell(lines.watch.task().as_ref());
@@ -48,8 +49,8 @@ impl Drop for Plain {
 }
 
 impl Lines {
-    fn new(out: impl Write + Send + 'static) -> Self {
-        let (out, watch, written) = (Box::new(out), Watch::start(), Instant::now());
+    fn new(out: impl Write + Send + 'static, context: &Context) -> Self {
+        let (out, watch, written) = (Box::new(out), context.watch(), Instant::now());
         Self { out, watch, written, ended: false }
     }
 
@@ -77,7 +78,7 @@ mod tests {
     #[test]
     fn a_long_task_is_told_after_a_silence() {
         let (reader, writer) = pipe().unwrap();
-        let mut lines = Lines::new(writer);
+        let mut lines = Lines::new(writer, &Context::default());
         lines.written = Instant::now() - 2 * SILENCE;
         let task = |since| Task { name: "audit of model 2 of 4".into(), since, stage: None };
         lines.tell(None);

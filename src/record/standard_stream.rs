@@ -4,6 +4,7 @@
 //! [`PATIENCE`] in all, and what cannot be written is dropped: a terminal or log collector that hangs must not keep a run from ending.
 
 use std::io::{self, Write};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Milliseconds that a process which is about to end waits for readers.
 #[cfg(unix)]
@@ -13,6 +14,9 @@ const PATIENCE: i32 = 1000;
 const LOOK: i32 = 50;
 /// Longest single write: the amount that a pipe with free space accepts without waiting.
 const PIECE: usize = 512;
+
+/// Whether this process is about to end.
+static ENDS: AtomicBool = AtomicBool::new(false);
 
 /// One of the two streams.
 #[derive(Clone, Copy, Debug)]
@@ -24,13 +28,18 @@ pub enum StandardStream {
 }
 
 impl StandardStream {
+    /// A signal has asked for the end of this process.
+    pub fn end_soon() {
+        ENDS.store(true, Ordering::Relaxed);
+    }
+
     /// Waits until the stream accepts a piece, or has an error for the following write.
     ///
     /// # Errors
     /// [`io::ErrorKind::WouldBlock`] if the process is about to end and the reader does not read.
     #[cfg(unix)]
     pub fn wait(self) -> io::Result<()> {
-        use std::sync::atomic::{AtomicI32, Ordering};
+        use std::sync::atomic::AtomicI32;
         static WAITED: AtomicI32 = AtomicI32::new(0);
         let fd = match self {
             Self::Output => libc::STDOUT_FILENO,
@@ -44,8 +53,7 @@ impl StandardStream {
                 -1 if io::Error::last_os_error().kind() == io::ErrorKind::Interrupted => {}
                 _ => return Ok(()),
             }
-            if crate::context::interrupt::is_requested()
-                && WAITED.fetch_add(LOOK, Ordering::Relaxed) >= PATIENCE
+            if ENDS.load(Ordering::Relaxed) && WAITED.fetch_add(LOOK, Ordering::Relaxed) >= PATIENCE
             {
                 return Err(io::ErrorKind::WouldBlock.into());
             }

@@ -7,7 +7,7 @@ use crate::engine::random::{Purpose, derived_seed};
 use crate::engine::{BitMatrix, Host};
 use crate::error::Result;
 use crate::estimators::tempered::TemperedRun;
-use crate::estimators::{Bound, Equilibrium, Estimate, Known, exact, lower_bound, sandwich};
+use crate::estimators::{Bound, Equilibrium, Estimate, Known, exact_within, lower_bound, sandwich};
 use crate::model::Parameters;
 use crate::model::exact::QUICK_UNITS;
 use crate::tempering::{
@@ -76,10 +76,16 @@ impl Diagnosis {
     /// Diagnosis of a model of a run in about so many seconds of one typical core.
     ///
     /// # Errors
-    /// Settings of the run with fewer than two chains, which its configuration refuses.
+    /// Settings of the run with fewer than two chains, which its configuration refuses; [`crate::Error::Interrupted`].
     pub fn of(trainer: &Trainer, parameters: Parameters, seconds: f64) -> Result<Self> {
+        trainer.context().interruptible(|| Self::within(trainer, parameters, seconds))
+    }
+
+    fn within(trainer: &Trainer, parameters: Parameters, seconds: f64) -> Result<Self> {
         let seed = derived_seed(trainer.config().seed, Purpose::Report, 0);
-        let engine = Host::new(&parameters);
+        // The other ranks do not take part in it.
+        let context = trainer.context().alone();
+        let engine = Host::new(&parameters).within(context.clone());
         let count = trainer.config().tempering.chains.min(CHAINS);
         let ladder = trainer.ladder().clone();
         let path = GeometricPath { engine: &engine, ladder: &ladder, base: trainer.base() };
@@ -93,7 +99,7 @@ impl Diagnosis {
         let small = parameters.smaller_layer() <= QUICK_UNITS;
         let mut estimates = Vec::new();
         if small {
-            estimates.push(exact(&parameters)?);
+            estimates.push(exact_within(&parameters, &context)?);
         }
         estimates.push(chains.run.rts());
         let rows = trainer.train_rows();

@@ -11,9 +11,7 @@ use rayon::prelude::*;
 
 use super::MeanWeight;
 use super::path::TemperedPath;
-use crate::collective::Parts;
-use crate::context::interrupt;
-use crate::context::progress;
+use crate::context::Parts;
 use crate::engine::{
     BitMatrix, Matrix, States, SweepStreams, Walker, rows_per_task, rows_per_thread,
 };
@@ -53,9 +51,11 @@ pub fn anneal(
         let rows = weights.len() / kept;
         let (mut sums, mut ratio) = (vec![0.0; rows], Ratio::new(rows));
         for j in 1..k {
-            interrupt::point();
+            if path.context().is_interrupted() {
+                return;
+            }
             if first {
-                progress::at("annealing up", j, k - 1);
+                path.context().progress().at("annealing up", j, k - 1);
             }
             let ratios = ratio.of(walker, j - 1, j).zip(weights.chunks_mut(kept));
             for (sum, (ratio, row)) in sums.iter_mut().zip(ratios) {
@@ -77,9 +77,11 @@ pub fn descend(path: &dyn TemperedPath, start: &BitMatrix, seed: u64) -> Vec<f64
         let mut ratio = Ratio::new(weights.len());
         let k = path.ladder().len();
         for j in (1..k).rev() {
-            interrupt::point();
+            if path.context().is_interrupted() {
+                return;
+            }
             if first {
-                progress::at("annealing down", k - j, k - 1);
+                path.context().progress().at("annealing down", k - j, k - 1);
             }
             let at = vec![j as u32; weights.len()];
             walker.sweep(&at, &SweepStreams::descending(seed, j as u64));
@@ -120,7 +122,7 @@ fn each_task(
     let task = path.rows_of_walker(visible.rows(), rows_per_thread(visible.rows()));
     let width = numbers.columns();
     let words = visible.words_per_row();
-    let parts = Parts::new(path.ranks(), visible.rows(), rows_per_task(visible.rows()));
+    let parts = Parts::new(path.context(), visible.rows(), rows_per_task(visible.rows()));
     let first = parts.own().start;
     let rows = parts.of(visible.words_mut(), words).par_chunks_mut(task * words);
     let rows = rows.zip(parts.of(numbers.as_mut_slice(), width).par_chunks_mut(task * width));

@@ -10,7 +10,7 @@ use super::round_trips::RoundTrips;
 use super::sweeper::{Sweeper, Task};
 use super::weights::{effective_number, normalised, systematic};
 use super::{BetaUpdate, PseudoPrior};
-use crate::collective::Parts;
+use crate::context::Parts;
 use crate::engine::random::{Purpose, Streams};
 use crate::engine::{BitMatrix, Matrix, States, padded, rows_per_task};
 use crate::numerics::{Table, log_sum_exp};
@@ -153,7 +153,7 @@ impl TemperedChains {
         let (all, tilt) = (&all, &tilt);
         let shared = Sweeper { path, all, tilt, update, sweeps, known, redrawn, seed, step };
         let task = path.rows_of_walker(chains, rows_per_task(chains));
-        let parts = Parts::new(path.ranks(), chains, task);
+        let parts = Parts::new(path.context(), chains, task);
         let (first, of_tasks) = (parts.own().start, parts.of_tasks());
         let mut transitions = Table::zeros(parts.tasks(), k * k);
         let mut round_trips = vec![0; parts.tasks()];

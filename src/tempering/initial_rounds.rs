@@ -6,7 +6,6 @@
 use serde::{Deserialize, Serialize};
 
 use super::{Ladder, Measurement, PseudoPrior, SimulatedTempering};
-use crate::context::progress;
 use crate::keys::section;
 use crate::numerics::Table;
 
@@ -75,7 +74,7 @@ impl InitialRounds {
             if crowded {
                 chains.redraw_temperatures();
             }
-            progress::at("initial rounds", rounds.len(), self.most);
+            chains.context().progress().at("initial rounds", rounds.len(), self.most);
             let swept = chains.sweep(&zeta, self.sweeps.max(1));
             let ladder = chains.ladder();
             let measurement = PseudoPrior::new(ladder, &zeta).measure(&swept.occupancy);

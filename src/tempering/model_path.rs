@@ -4,7 +4,7 @@
 //! every temperature can be block-Gibbs sampled (algorithms.md, section 1). From a mixture: [`super::mixture`].
 
 use super::{Ladder, TemperedPath};
-use crate::collective::Collective;
+use crate::context::Context;
 use crate::engine::{
     Base, BaseDistribution, BitMatrix, Engine, Layer, MixtureBase, Route, States, Walker,
 };
@@ -62,8 +62,8 @@ where
         self.base().log_partition(self.n_hidden())
     }
 
-    fn ranks(&self) -> &dyn Collective {
-        self.engine.ranks()
+    fn context(&self) -> &Context {
+        self.engine.context()
     }
 
     fn sample_base(&self, rows: usize, seed: u64, step: u64) -> BitMatrix {

@@ -8,7 +8,7 @@ use rayon::prelude::*;
 
 use super::Ladder;
 use super::simulated::Slopes;
-use crate::collective::{Collective, Parts, Solo};
+use crate::context::{Context, Parts};
 use crate::engine::{BitMatrix, Matrix, States, Walker, padded, rows_per_task, rows_per_thread};
 use crate::numerics::Table;
 
@@ -44,9 +44,9 @@ pub trait TemperedPath: Sync {
     /// A walker for some rows.
     fn walker<'a>(&'a self, states: States<'a>) -> Box<dyn Walker + 'a>;
 
-    /// The ranks that divide the work on chains of this path.
-    fn ranks(&self) -> &dyn Collective {
-        &Solo
+    /// The ranks that divide the work on chains of this path, the flag that ends it, its progress.
+    fn context(&self) -> &Context {
+        Context::none()
     }
 
     /// The cached values of states, and log f_k of them at all temperatures. The cached values are those of this rank's own rows, which are
@@ -59,7 +59,7 @@ pub trait TemperedPath: Sync {
     fn evaluate_at(&self, visible: &BitMatrix, at: &[usize]) -> Evaluated {
         let rows = visible.rows();
         let task = self.rows_of_walker(rows, rows_per_thread(rows));
-        let parts = Parts::new(self.ranks(), rows, rows_per_task(rows));
+        let parts = Parts::new(self.context(), rows, rows_per_task(rows));
         let (words, cached_stride) = (visible.words_per_row(), padded(self.cached()));
         let mut cached = Matrix::filled(rows, self.cached(), 0.0);
         let mut log_f = Table::zeros(rows, at.len());
@@ -85,7 +85,7 @@ pub trait TemperedPath: Sync {
         let (rows, k) = (visible.rows(), self.ladder().len());
         let mut slopes = Slopes { mean: Table::zeros(rows, k), variance: Table::zeros(rows, k) };
         let mut visible = visible.clone();
-        let parts = Parts::new(self.ranks(), rows, rows_per_task(rows));
+        let parts = Parts::new(self.context(), rows, rows_per_task(rows));
         let (words, task) = (visible.words_per_row(), self.rows_of_walker(rows, 1));
         parts.share(|| {
             (
@@ -136,8 +136,8 @@ impl<P: TemperedPath + ?Sized> TemperedPath for &P {
         (**self).walker(states)
     }
 
-    fn ranks(&self) -> &dyn Collective {
-        (**self).ranks()
+    fn context(&self) -> &Context {
+        (**self).context()
     }
 }
 

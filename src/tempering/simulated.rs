@@ -2,12 +2,18 @@
 //! implements it for chains of binary states along any path; continuous targets implement it themselves.
 
 use super::Ladder;
+use crate::context::Context;
 use crate::numerics::Table;
 
 /// Parallel chains in (x, k) on a ladder of unnormalised densities f_k, with f_1 normalised exactly.
 pub trait SimulatedTempering {
     /// beta_k and r_k.
     fn ladder(&self) -> &Ladder;
+
+    /// The flag that ends the chains' work, and its progress.
+    fn context(&self) -> &Context {
+        Context::none()
+    }
 
     /// log Z_1.
     fn log_z_base(&self) -> f64;

@@ -3,7 +3,6 @@
 use super::BetaUpdate;
 use super::path::TemperedPath;
 use super::round_trips::{RoundTrips, Trip};
-use crate::context::interrupt;
 use crate::engine::host::{add_scaled, choose, softmax, softmax_of_line};
 use crate::engine::random::{Purpose, Streams};
 use crate::engine::{Halves, States, SweepStreams, Walker};
@@ -44,7 +43,9 @@ impl Sweeper<'_> {
     pub fn run(&self, states: States<'_>, mut task: Task<'_>) {
         let mut walker = self.path.walker(states);
         for sweep in 0..self.sweeps {
-            interrupt::point();
+            if self.path.context().is_interrupted() {
+                break;
+            }
             match (self.update, walker.halves()) {
                 (BetaUpdate::Joint(repeats), Some(halves)) => {
                     self.joint(sweep, repeats.max(1), halves, &mut task);

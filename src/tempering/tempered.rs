@@ -4,7 +4,7 @@ use super::{
     BetaUpdate, Evaluated, Keep, Ladder, SimulatedTempering, Slopes, SweepRecord, Swept,
     TemperedChains, TemperedPath, anneal,
 };
-use crate::context::progress;
+use crate::context::Context;
 use crate::engine::BitMatrix;
 use crate::error::{Error, Result};
 use crate::numerics::{Table, betting_lower_bound};
@@ -94,7 +94,7 @@ impl<'a, P: TemperedPath> Tempering<'a, P> {
         let (mut words, mut taken) = (Vec::new(), 0);
         let mut used = vec![false; self.chains.len()];
         for _ in 0..looks {
-            progress::at("samples", taken, count);
+            self.path.context().progress().at("samples", taken, count);
             self.sweep(zeta, spacing.max(1));
             let at_one = (0..used.len()).filter(|&s| self.chains.temperatures[s] == last);
             for s in at_one.take(count - taken) {
@@ -134,6 +134,10 @@ impl<'a, P: TemperedPath> Tempering<'a, P> {
 impl<P: TemperedPath> SimulatedTempering for Tempering<'_, P> {
     fn ladder(&self) -> &Ladder {
         self.path.ladder()
+    }
+
+    fn context(&self) -> &Context {
+        self.path.context()
     }
 
     fn log_z_base(&self) -> f64 {

@@ -10,7 +10,7 @@ use rayon::prelude::*;
 
 use super::known_share::KnownShare;
 use super::settle::Samples;
-use crate::collective::Parts;
+use crate::context::Parts;
 use crate::engine::random::{Purpose, Streams};
 use crate::engine::{
     BitMatrix, Draw, Engine, Host, Layer, Matrix, for_each_set_bit, rows_per_task, words_per_row,
@@ -150,7 +150,7 @@ fn hidden_log_f(parameters: &Parameters, engine: &dyn Engine, hidden: &BitMatrix
 fn drawn(engine: &dyn Engine, visible: &BitMatrix, streams: Streams) -> BitMatrix {
     let (rows, n_hidden) = (visible.rows(), engine.n_units(Layer::Hidden));
     let mut hidden = BitMatrix::zeros(rows, n_hidden);
-    let parts = Parts::new(engine.ranks(), rows, rows_per_task(rows));
+    let parts = Parts::new(engine.context(), rows, rows_per_task(rows));
     let own = parts.own();
     parts.share(|| {
         let states = engine.hidden_states(&visible.select(own.clone()), streams, own.start as u32);

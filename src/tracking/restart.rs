@@ -3,7 +3,6 @@
 use super::bound::HiddenStates;
 use super::filter::AnyFilter;
 use super::{ChainTracker, TrackerOptions};
-use crate::context::interrupt;
 use crate::engine::random::{Purpose, Streams};
 use crate::numerics::{index_at, log_sum_exp};
 use crate::tempering::{GeometricPath, RoundsRecord, TemperedPath, Tempering, systematic};
@@ -12,7 +11,7 @@ impl ChainTracker {
     /// Initial rounds for chains whose occupancy collapsed, after an annealing pass that gives them new states.
     pub(super) fn start_again(&mut self, path: &dyn TemperedPath) -> RoundsRecord {
         let TrackerOptions { initial_rounds, beta_update, .. } = self.options;
-        let _permit = interrupt::permit();
+        let _permit = path.context().permit();
         self.chains.forget();
         let rounds = initial_rounds.run(&mut Tempering::new(path, &mut self.chains, beta_update));
         self.follow_rounds(path, rounds)
@@ -22,7 +21,7 @@ impl ChainTracker {
     /// that: with thousands of chains by more than its error (`test_many_chains_are_not_biased_by_their_start` in python/tests).
     pub(crate) fn measure_again(&mut self, path: &dyn TemperedPath) -> RoundsRecord {
         let TrackerOptions { initial_rounds, beta_update, .. } = self.options;
-        let _permit = interrupt::permit();
+        let _permit = path.context().permit();
         let mut tempering = Tempering::new(path, &mut self.chains, beta_update);
         let rounds = initial_rounds.run_from(&mut tempering, self.pseudo_prior.clone());
         self.follow_rounds(path, rounds)

@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use crate::collective::{Ranks, Solo};
+use crate::context::Context;
 use crate::engine::Engine;
-use crate::model::{Device, Parameters};
+use crate::model::Parameters;
 use crate::tempering::{BaseDistribution, GeometricPath, Ladder};
 
 /// Parameters and the operations made from them; clones share both.
@@ -19,13 +19,13 @@ pub struct Model {
 impl Model {
     /// On the host.
     pub fn on_host(parameters: impl Into<Arc<Parameters>>) -> Self {
-        Self::on(parameters, &Device::Host, Arc::new(Solo))
+        Self::within(parameters, Context::none())
     }
 
-    /// On a device; ranks divide the work of the host.
-    pub fn on(parameters: impl Into<Arc<Parameters>>, device: &Device, ranks: Ranks) -> Self {
+    /// On the device of a context.
+    pub fn within(parameters: impl Into<Arc<Parameters>>, context: &Context) -> Self {
         let parameters = parameters.into();
-        let engine = device.engine(&parameters, ranks);
+        let engine = parameters.engine(context);
         Self { parameters, engine }
     }
 }

@@ -9,7 +9,6 @@ use super::settling::{Settled, Settling};
 use super::shift::Shift;
 use super::verdict::{Evidence, followed, verdict};
 use super::{Part, Parts};
-use crate::context::interrupt;
 use crate::engine::BitMatrix;
 use crate::engine::host::choose;
 use crate::engine::random::Streams;
@@ -103,7 +102,7 @@ impl ChainTracker {
         mut chains: TemperedChains,
         options: TrackerOptions,
     ) -> (Self, RoundsRecord) {
-        let permit = interrupt::permit();
+        let permit = path.context().permit();
         let mut tempering = Tempering::new(path, &mut chains, options.beta_update);
         let rounds = options.initial_rounds.run(&mut tempering);
         drop(permit);

@@ -8,9 +8,9 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::config::Config;
+use crate::context::Device;
 use crate::data::{Splits, checksum, sha256_hex};
 use crate::error::{Error, Result};
-use crate::model::Device;
 
 /// Keys that may change on a resume, with all keys below them: length, stopping, evaluation, audits, checkpoints.
 const MAY_CHANGE: [&str; 7] = [

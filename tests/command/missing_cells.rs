@@ -26,7 +26,7 @@ fn chains_agree_with_enumeration_for_bits_and_categorical_variables() {
         let rows = samples(&small, 3, 4).unwrap();
         // Of every row all but the first 2 variables, so that at least 21 columns are open, whole variables each.
         let missing = BitMatrix::from_fn(3, columns, |row, i| (i / size) % 7 != row);
-        let asked = Completing { means: true, draws: 400, seed: 5, base: None };
+        let asked = Completing { means: true, draws: 400, seed: 5, ..Completing::default() };
         let found = asked.run(&model, &rows, &missing).unwrap();
         for (row, it) in found.iter().enumerate() {
             let exact = model.conditional(rows.row(row), missing.row(row)).unwrap();

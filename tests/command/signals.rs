@@ -78,6 +78,26 @@ fn a_second_signal_does_not_lose_the_state() {
     assert!(update + 5 >= 5 * (rows - 1), "update {update} beside {rows} rows");
 }
 
+/// A search has heard signals too, in the same process.
+#[test]
+fn one_signal_after_a_search_does_not_lose_the_state() {
+    let folder = TempDir::new().unwrap();
+    let (table, out) = (text(&folder.path().join("rows.csv")), folder.path().join("out"));
+    let run = text(&out);
+    let row = |i: usize| (0..30).map(|j| (i * (j + 3) % 7 % 2).to_string()).collect::<Vec<_>>();
+    let rows: Vec<String> = (0..300).map(|i| row(i).join(",")).collect();
+    fs::write(&table, rows.join("\n")).unwrap();
+    let best = ["--set", "training.preset=best", "--set", "audit.share=1e9", "--minutes", "0.02"];
+    let arguments = [&["train", &table, "--out", &run], &best[..]].concat();
+    let child = shell("true", &arguments);
+    wait_for("the run after the search", || out.join("train").is_dir());
+    send(&child, "-INT");
+    let output = child.wait_with_output().unwrap();
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(130), "{stderr}");
+    assert!(stderr.contains("continue with"), "{stderr}");
+}
+
 /// `ulimit -S -t`: the system says once a second that the processor time is used up, and would end the process by that.
 #[test]
 fn the_end_of_processor_time_keeps_the_state() {

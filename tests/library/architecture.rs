@@ -4,12 +4,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 /// The modules from the lowest to the highest; those of one line do not know each other.
-const FLOORS: [&str; 19] = [
+const FLOORS: [&str; 20] = [
     "error",
-    "nearest memory context trust numerics keys",
+    "nearest memory trust numerics keys",
     "limited",
     "units",
     "collective",
+    "context",
     "engine",
     "model",
     "data",

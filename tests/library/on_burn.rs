@@ -225,9 +225,8 @@ fn tracked_log_z_is_right_on_a_device() {
     for (name, device) in devices() {
         for kind in KINDS {
             let mut parameters = model(kind);
-            let on = |p: &Parameters| {
-                Model::on(p.clone(), &device.clone().into(), ztrack::collective::current())
-            };
+            let on =
+                |p: &Parameters| Model::within(p.clone(), &Device::from(device.clone()).into());
             let options = TrackerOptions {
                 smoothing: Smoothing::Kalman,
                 sweeps: 2,
@@ -306,7 +305,7 @@ fn estimates_and_a_tracker_run_on_a_device() {
             temperatures: Some(10),
             sweeps: 100,
             seed: 2,
-            device,
+            context: device.into(),
             ..EstimateSettings::default()
         };
         let found = settings.run(&parameters, Starting::default(), &mut |_| {}).unwrap();
@@ -314,7 +313,7 @@ fn estimates_and_a_tracker_run_on_a_device() {
     };
     let tracked = |device: Device| {
         let builder = LogZTracker::builder(&rows).hidden(7).chains(60).averaging(0.0);
-        let mut tracker = builder.device(device).build().unwrap();
+        let mut tracker = builder.within(device).build().unwrap();
         (0..5).for_each(|_| drop(tracker.update(&parameters).unwrap()));
         let found = tracker.evaluate().unwrap();
         vec![(found.value, found.std_error)]

@@ -67,7 +67,7 @@ fn an_audit_that_finds_more_leaves_the_tracker_in_doubt_until_one_agrees() {
             }
             None => doubts.push(evaluation.log_z.trust.names().contains("audit")),
         }
-        trainer.judge(&mut evaluation);
+        trainer.judge(&mut evaluation).unwrap();
     }
     assert_eq!(doubts, [false, false, true, true, false]);
 }
@@ -97,7 +97,7 @@ fn an_uncertain_audit_does_not_end_the_doubt_about_missing_parts() {
             if trainer.updates() < 40 {
                 evaluation.audit = None;
             }
-            trainer.judge(&mut evaluation);
+            trainer.judge(&mut evaluation).unwrap();
         }
         assert_eq!(doubts, [false, false, true, false, lasts, false]);
     }
@@ -123,7 +123,7 @@ fn a_value_in_doubt_is_no_reason_to_go_back() {
         evaluation.train.value -= fall;
         evaluation.validation.iter_mut().for_each(|it| it.value -= fall);
         evaluation.judged.log_z.trust = Trust::unless((!sound).then(doubt));
-        trainer.judge(&mut evaluation);
+        trainer.judge(&mut evaluation).unwrap();
         let going_back = |notice: &Notice| matches!(notice, Notice::TrainingFails { remedy: Some(remedy), .. } if remedy.rewound);
         found.push((evaluation.training, evaluation.notices.iter().any(going_back)));
     }
@@ -153,7 +153,7 @@ fn stops(falls: &[(f64, f64)], settings: &[&str]) -> (Vec<Option<bool>>, Vec<Rem
         evaluation.validation.iter_mut().for_each(|it| it.value -= of_validation);
         evaluation.judged.log_z.trust = Trust::unless(None);
         evaluation.judged.log_z.std_error = 0.01;
-        trainer.judge(&mut evaluation);
+        trainer.judge(&mut evaluation).unwrap();
         stops.push(evaluation.decision.map(|decision| decision.stop));
         remedies.extend(evaluation.notices.iter().filter_map(|notice| match notice {
             Notice::TrainingFails { remedy, .. } => *remedy,
@@ -261,7 +261,7 @@ fn a_cooldown_starts_from_the_best_model() {
         rates.push(rate);
         if trainer.evaluation_due(trainer.updates()) {
             let mut evaluation = trainer.evaluate(None).unwrap().unwrap();
-            trainer.judge(&mut evaluation);
+            trainer.judge(&mut evaluation).unwrap();
             assert_eq!(evaluation.decision.unwrap().stop, trainer.updates() == until);
         }
     }

@@ -3,18 +3,18 @@
 mod threads;
 
 use std::path::Path;
-use std::sync::atomic::AtomicBool;
 
-use threads::on_ranks;
+pub(crate) use threads::on_ranks;
 
-use super::{Parts, Solo, broadcast_bytes, current, gather_one};
+use super::{broadcast_bytes, gather_one};
 use crate::checkpoint::StateWriter;
 use crate::config::Config;
+use crate::context::{Context, Parts};
 use crate::data::{SplitOptions, load};
 use crate::engine::{BitMatrix, Host};
 use crate::estimators::Ais;
+use crate::model::Parameters;
 use crate::model::test_systems::gaussian_parameters;
-use crate::model::{Device, Parameters};
 use crate::record::{Memory, Run};
 use crate::tempering::{
     BaseDistribution, GeometricPath, Ladder, Prior, TemperedChains, TemperedPath,
@@ -24,10 +24,9 @@ use crate::training::{NoCheckpoints, Trainer, run};
 #[test]
 fn every_row_belongs_to_one_rank_and_tasks_stay_whole() {
     for size in 1..7 {
-        let parts = on_ranks(size, |_| {
-            let ranks = current();
+        let parts = on_ranks(size, |context| {
             let found = [(0, 50), (1, 50), (49, 50), (101, 50), (2000, 250)].map(|(rows, task)| {
-                let parts = Parts::new(ranks.as_ref(), rows, task);
+                let parts = Parts::new(&context, rows, task);
                 assert!(parts.own().start.is_multiple_of(task) || parts.own().start == rows);
                 (rows, parts.own())
             });
@@ -46,20 +45,15 @@ fn every_row_belongs_to_one_rank_and_tasks_stay_whole() {
 
 #[test]
 fn everybody_gets_what_others_have() {
-    let got = on_ranks(3, |rank| {
-        let ranks = current();
-        let parts = Parts::new(ranks.as_ref(), 7, 2);
+    let got = on_ranks(3, |context| {
+        let (ranks, rank) = (context.ranks(), context.ranks().rank());
+        let parts = Parts::new(&context, 7, 2);
         let mut numbers = vec![f64::NAN; 14];
         parts.of(&mut numbers, 2).fill(rank as f64);
         parts.gather([parts.rows(&mut numbers[..], 2)]);
         let bytes = if rank == 0 { vec![1, 2, 3] } else { Vec::new() };
         let any = ranks.any(rank == 2);
-        (
-            numbers,
-            gather_one(ranks.as_ref(), rank as u64),
-            broadcast_bytes(ranks.as_ref(), bytes),
-            any,
-        )
+        (numbers, gather_one(ranks, rank as u64), broadcast_bytes(ranks, bytes), any)
     });
     let numbers = [vec![0.0; 4], vec![1.0; 4], vec![2.0; 6]].concat();
     for one in got {
@@ -95,15 +89,14 @@ const CONFIG: &str = r#"
 /// What a run ends with: parameters, those of the next gradient, chains, tracker; log Z and log-likelihoods of evaluations.
 type Trained = (Parameters, Parameters, TemperedChains, Vec<u8>, Vec<(u64, f64)>);
 
-fn trained(settings: &[&str]) -> Trained {
+fn trained(settings: &[&str], context: &Context) -> Trained {
     let settings: Vec<String> = settings.iter().map(ToString::to_string).collect();
     let config = Config::parse(CONFIG, &settings).unwrap();
     let options = SplitOptions { validation_fraction: 0.2, ..SplitOptions::default() };
     let splits = load(&config.data.source, &options, Path::new("")).unwrap();
-    let mut trainer = Trainer::new(&config, splits, &Device::default()).unwrap();
+    let mut trainer = Trainer::new(&config, splits, context).unwrap();
     let mut memory = Memory::default();
-    let flag = AtomicBool::new(false);
-    run(&mut trainer, &mut memory, &mut NoCheckpoints, &flag).unwrap();
+    run(&mut trainer, &mut memory, &mut NoCheckpoints).unwrap();
     let tracker = trainer.tracker().unwrap();
     let mut values = memory.series(Run::Tracker, "log_z");
     values.extend(memory.series(Run::Tracker, "ais_log_z"));
@@ -131,9 +124,10 @@ fn runs_have_the_same_bytes_on_any_number_of_ranks() {
             "tempering.smoothing={ alpha = 0.2 }",
         ],
     ] {
-        let alone = trained(settings);
+        let alone = trained(settings, Context::none());
         for size in [3, 7] {
-            for (rank, found) in on_ranks(size, |_| trained(settings)).into_iter().enumerate() {
+            let found = on_ranks(size, |context| trained(settings, &context));
+            for (rank, found) in found.into_iter().enumerate() {
                 assert_eq!(found.4, alone.4, "{settings:?}: values of rank {rank} of {size}");
                 assert!(found == alone, "{settings:?}: state of rank {rank} of {size}");
             }
@@ -145,9 +139,9 @@ fn runs_have_the_same_bytes_on_any_number_of_ranks() {
 fn annealing_has_the_same_bytes_on_any_number_of_ranks() {
     let parameters = gaussian_parameters(30, 12, 0.5, 1);
     let base = BaseDistribution::uniform(30);
-    let found = || {
+    let found = |context: Context| {
         let ladder = Ladder::linear(30, &Prior::Uniform).unwrap();
-        let engine = Host::new(&parameters).on(current());
+        let engine = Host::new(&parameters).within(context);
         let log_z = Ais { chains: 230, ladder, seed: 4 }.run(&engine, &base).unwrap();
         let ladder = Ladder::linear(5, &Prior::Uniform).unwrap();
         let path = GeometricPath { engine: &engine, ladder: &ladder, base: &base };
@@ -155,8 +149,8 @@ fn annealing_has_the_same_bytes_on_any_number_of_ranks() {
         let slopes = path.slopes(&visible);
         (log_z.value.to_bits(), log_z.std_error.to_bits(), slopes.mean, slopes.variance)
     };
-    let alone = super::with(std::sync::Arc::new(Solo), found);
+    let alone = found(Context::default());
     for size in [2, 5] {
-        assert!(on_ranks(size, |_| found()).iter().all(|other| *other == alone), "{size}");
+        assert!(on_ranks(size, found).iter().all(|other| *other == alone), "{size}");
     }
 }

@@ -3,6 +3,7 @@
 use std::sync::{Arc, Barrier, Mutex};
 
 use crate::collective::{Collective, Gathered, Ranks};
+use crate::context::Context;
 
 #[derive(Debug)]
 struct Shared {
@@ -18,8 +19,8 @@ struct Threads {
     shared: Arc<Shared>,
 }
 
-/// Runs `work` on as many ranks, with the number of the rank, and returns the results.
-pub fn on_ranks<T: Send>(size: usize, work: impl Fn(usize) -> T + Sync) -> Vec<T> {
+/// Runs `work` on as many ranks and returns the results.
+pub fn on_ranks<T: Send>(size: usize, work: impl Fn(Context) -> T + Sync) -> Vec<T> {
     let shared =
         Arc::new(Shared { barrier: Barrier::new(size), given: Mutex::new(vec![Vec::new(); size]) });
     std::thread::scope(|scope| {
@@ -29,7 +30,7 @@ pub fn on_ranks<T: Send>(size: usize, work: impl Fn(usize) -> T + Sync) -> Vec<T
                 let work = &work;
                 scope.spawn(move || {
                     let _end = EndAll;
-                    crate::collective::with(ranks, || work(rank))
+                    work(Context::default().among(ranks))
                 })
             })
             .collect();

@@ -15,6 +15,7 @@ use self::factor_analysis::{FactorAnalysis, MOST_REALS};
 use self::independent::Independent;
 use self::product_mixture::ProductMixture;
 pub use self::product_mixture::{Groups, MOST_COMPONENTS};
+use crate::context::progress::Progress;
 use crate::engine::BitMatrix;
 use crate::error::Result;
 use crate::numerics::statistics::mean_with_error;
@@ -79,6 +80,7 @@ pub fn baselines(
     variables: &Variables,
     components: usize,
     seed: u64,
+    progress: &Progress,
 ) -> Result<Vec<Baseline>> {
     let Some((_, train)) = parts.first() else { return Ok(Vec::new()) };
     let mut found =
@@ -97,7 +99,7 @@ pub fn baselines(
         let tree = ChowLiu::fit(train, variables);
         found.push(of("Chow-Liu tree", format!("{} edges", tree.edges()), &tree, parts));
     }
-    let mixture = ProductMixture::chosen(train, validation, variables, components, seed);
+    let mixture = ProductMixture::chosen(train, validation, variables, components, seed, progress);
     let detail = counted(mixture.components(), "component");
     found.push(of("mixture of products", detail, &mixture, parts));
     Ok(found)
@@ -168,7 +170,8 @@ mod tests {
         let columns = 12;
         let (train, test) = (two_patterns(4000, columns, 2), two_patterns(4000, columns, 3));
         let parts = [("train", &train), ("validation", &test), ("test", &test)];
-        let found = baselines(&parts, &Variables::BITS, MOST_COMPONENTS, 4).unwrap();
+        let found =
+            baselines(&parts, &Variables::BITS, MOST_COMPONENTS, 4, &Progress::default()).unwrap();
         let means: Vec<f64> = found.iter().map(|baseline| baseline.parts[2].mean).collect();
         assert!(means[0] < means[1] && means[1] < means[2], "{means:?}");
         // log p of a row under the truth: a half for each pattern.

@@ -4,7 +4,7 @@ use rand::RngExt;
 use rayon::prelude::*;
 
 use super::{Density, PSEUDO_COUNT, log_likelihoods};
-use crate::context::progress;
+use crate::context::progress::Progress;
 use crate::engine::random::{Purpose, Streams};
 use crate::engine::{BitMatrix, for_each_set_bit};
 use crate::numerics::statistics::mean;
@@ -48,6 +48,7 @@ impl ProductMixture {
         variables: &Variables,
         most: usize,
         seed: u64,
+        progress: &Progress,
     ) -> Self {
         let held_out = |row: &usize| row.is_multiple_of(HELD_OUT);
         let some = |wanted| train.select((0..train.rows()).filter(|row| held_out(row) == wanted));
@@ -61,7 +62,7 @@ impl ProductMixture {
         let steps = 1 + most.min(fitted.rows()).max(1).ilog2() as usize;
         for i in 0..steps {
             let components = 1 << i;
-            progress::at("mixtures of products", i, steps);
+            progress.at("mixtures of products", i, steps);
             let mixture = Self::fit(fitted, variables, components, seed);
             let value = mean(&log_likelihoods(&mixture, judged));
             match &best {

@@ -11,7 +11,7 @@ use ureq::tls::TlsConfig;
 use super::sums::Sums;
 use super::{REMOTE_SETS, RemoteFile, RemoteSet};
 use crate::checkpoint::write_bytes;
-use crate::context::progress;
+use crate::context::progress::Progress;
 use crate::error::{Error, Result};
 
 /// Longest wait for a sign of life, and time limit of a file: 10 minutes.
@@ -41,13 +41,14 @@ pub fn fetch(
     folder: &Path,
     mirrors: &Mirrors,
     stated: &[(String, String)],
+    progress: &Progress,
     tell: &mut dyn FnMut(&str),
 ) -> Result<Vec<PathBuf>> {
     let set = REMOTE_SETS.iter().find(|set| set.name == name).ok_or_else(|| {
         let known: Vec<_> = REMOTE_SETS.iter().map(|set| set.name).collect();
         Error::Unknown(format!("data set `{name}` cannot be fetched, only {}", known.join(", ")))
     })?;
-    fetch_files(set, folder, mirrors, stated, tell)
+    fetch_files(set, folder, mirrors, stated, progress, tell)
 }
 
 /// [`fetch`] for a set outside the table.
@@ -56,6 +57,7 @@ pub fn fetch_files(
     folder: &Path,
     mirrors: &Mirrors,
     stated: &[(String, String)],
+    progress: &Progress,
     tell: &mut dyn FnMut(&str),
 ) -> Result<Vec<PathBuf>> {
     let folder = folder.join(set.name);
@@ -64,7 +66,7 @@ pub fn fetch_files(
         Mirrors::Custom(bases) => bases.iter().map(String::as_str).collect(),
     };
     let sums = Sums::new(set, &folder, stated)?;
-    set.files.iter().map(|file| fetch_file(file, &folder, &bases, &sums, tell)).collect()
+    set.files.iter().map(|file| fetch_file(file, &folder, &bases, &sums, progress, tell)).collect()
 }
 
 fn fetch_file(
@@ -72,6 +74,7 @@ fn fetch_file(
     folder: &Path,
     bases: &[&str],
     sums: &Sums,
+    progress: &Progress,
     tell: &mut dyn FnMut(&str),
 ) -> Result<PathBuf> {
     let path = folder.join(file.name);
@@ -88,7 +91,7 @@ fn fetch_file(
     for base in bases {
         let url = format!("{}/{}", base.trim_end_matches('/'), file.name);
         let agent = agent(&url, TIMES, TlsConfig::default());
-        let problem = match download(file, &url, &agent) {
+        let problem = match download(file, &url, &agent, progress) {
             Ok(bytes) => match sums.problem(file, &path, || Ok(&bytes[..]))? {
                 None => {
                     write_bytes(&path, &bytes)?;
@@ -116,6 +119,7 @@ pub(super) fn download(
     file: &RemoteFile,
     url: &str,
     agent: &Agent,
+    progress: &Progress,
 ) -> std::result::Result<Vec<u8>, String> {
     // Compressed content can be a little longer than plain content, and text can have longer line ends.
     let limit = file.bytes + file.bytes / 8 + 1024;
@@ -132,7 +136,7 @@ pub(super) fn download(
     let mut bytes = Vec::new();
     let mut buffer = vec![0; 1 << 16];
     loop {
-        progress::at("kB received", bytes.len() / 1000, total.unwrap_or(limit) as usize / 1000);
+        progress.at("kB received", bytes.len() / 1000, total.unwrap_or(limit) as usize / 1000);
         match body.read(&mut buffer) {
             Ok(0) => break,
             Ok(count) => bytes.extend_from_slice(&buffer[..count]),

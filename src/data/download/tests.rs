@@ -12,6 +12,7 @@ use ureq::tls::TlsConfig;
 
 use super::fetch::{agent, download};
 use super::{Check, RemoteFile};
+use crate::context::progress::Progress;
 
 const LONG: [Duration; 2] = [Duration::from_secs(300); 2];
 
@@ -132,7 +133,12 @@ fn silent_and_slow_servers_are_given_up() {
         std::thread::spawn(move || {
             let check = Check::Sha256("");
             let file = RemoteFile { name: "file", bytes: 1 << 20, check };
-            ended.send(download(&file, &url, &agent(&url, times, TlsConfig::default())))
+            ended.send(download(
+                &file,
+                &url,
+                &agent(&url, times, TlsConfig::default()),
+                &Progress::default(),
+            ))
         });
         // The limit ends a test that hangs.
         let problem = end.recv_timeout(LONG[0]).expect("it waits for ever").unwrap_err();

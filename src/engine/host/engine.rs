@@ -5,7 +5,7 @@ use rayon::prelude::*;
 use super::Host;
 use super::moments::moments;
 use super::walker::HostWalker;
-use crate::collective::{Collective, Parts, for_moments};
+use crate::context::{Context, Parts};
 use crate::engine::{
     BetaGrid, BitMatrix, Engine, Layer, Matrix, Moments, Route, States, Walker, Workers, awake,
     padded, rows_per_task, rows_per_thread_for,
@@ -44,8 +44,8 @@ impl Engine for Host {
         &self.variables
     }
 
-    fn ranks(&self) -> &dyn Collective {
-        self.ranks.as_ref()
+    fn context(&self) -> &Context {
+        &self.context
     }
 
     fn load(&mut self, parameters: &Parameters) -> bool {
@@ -68,7 +68,7 @@ impl Engine for Host {
         let (words, hidden) = (self.words(Layer::Visible), self.n_units(Layer::Hidden));
         let grid = BetaGrid::new(&[1.0]);
         let mut values = vec![0.0; visible.rows()];
-        let parts = Parts::new(self.ranks(), visible.rows(), TASK);
+        let parts = Parts::new(&self.context, visible.rows(), TASK);
         let own = parts.own().start * words..parts.own().end * words;
         let rows = visible.words()[own].par_chunks(TASK * words);
         let tasks = rows.zip(parts.of(&mut values, 1).par_chunks_mut(TASK));
@@ -97,8 +97,8 @@ impl Engine for Host {
         let n_hidden = self.n_units(Layer::Hidden);
         let mut inputs = Matrix::filled(visible.rows(), n_hidden, 0.0);
         let words = visible.words_per_row();
-        let ranks = for_moments(self.ranks(), visible.rows());
-        let parts = Parts::new(ranks, visible.rows(), rows_per_task(visible.rows()));
+        let rows = visible.rows();
+        let parts = Parts::new(&self.context, rows, rows_per_task(rows)).of_moments(rows);
         let own = &visible.words()[parts.own().start * words..parts.own().end * words];
         parts.share(|| {
             let inputs = parts.of(inputs.as_mut_slice(), padded(n_hidden));
@@ -114,7 +114,7 @@ impl Engine for Host {
         cached: Matrix,
         weights: Option<&[f64]>,
     ) -> Moments {
-        let parts = Parts::new(self.ranks(), visible.rows(), rows_per_task(visible.rows()));
+        let parts = Parts::new(&self.context, visible.rows(), rows_per_task(visible.rows()));
         moments(self, &parts, visible, cached, weights)
     }
 

@@ -3,7 +3,7 @@
 use rayon::prelude::*;
 
 use super::Host;
-use crate::collective::Parts;
+use crate::context::Parts;
 use crate::engine::{
     BitMatrix, Draw, Engine, Layer, Matrix, SweepStreams, Workers, rows_per_task,
     rows_per_thread_for,
@@ -21,7 +21,7 @@ impl Host {
         let (n_visible, n_hidden) = (self.n_units(Layer::Visible), self.n_units(Layer::Hidden));
         let task = rows_per_thread_for(visible.rows(), products);
         let words = self.words(Layer::Visible);
-        let parts = Parts::new(self.ranks(), visible.rows(), rows_per_task(visible.rows()));
+        let parts = Parts::new(&self.context, visible.rows(), rows_per_task(visible.rows()));
         // A single task uses all threads for every step.
         let alone = task >= parts.own().len();
         let own = parts.of(visible.words_mut(), words);

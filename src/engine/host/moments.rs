@@ -3,7 +3,7 @@
 use rayon::prelude::*;
 
 use super::{Host, add_rows};
-use crate::collective::Parts;
+use crate::context::Parts;
 use crate::engine::{AS_AN_EXPONENTIAL, BitMatrix, Matrix, Moments, fewest_tasks, rows_per_task};
 
 /// Moments over packed rows with weights that sum to 1 (1/n each without), from the hidden pre-activations of this rank's part.

@@ -1,7 +1,5 @@
 //! One RBM in the layout of the kernels, and what they compute of some of its rows.
 
-use std::sync::Arc;
-
 use rayon::prelude::*;
 
 use super::accumulate::{accumulate, accumulate_and_draw};
@@ -9,11 +7,10 @@ use super::fixed_point::{FixedPoint, Sizes};
 use super::packed_rows::PackedRows;
 use super::reals::RealWeights;
 use super::{InstructionSet, Shape, Tuning, means, selected_sum, softplus};
-use crate::collective::{Parts, Ranks, Solo, for_moments};
+use crate::context::{Context, Parts};
 use crate::engine::matrix::padded;
 use crate::engine::{
-    AS_AN_EXPONENTIAL, BetaGrid, BitMatrix, Draw, Engine, Layer, Matrix, PADDING, Workers,
-    words_per_row,
+    AS_AN_EXPONENTIAL, BetaGrid, BitMatrix, Draw, Layer, Matrix, PADDING, Workers, words_per_row,
 };
 use crate::model::Parameters;
 use crate::units::Variables;
@@ -28,7 +25,7 @@ const UNITS_PER_TASK: usize = 64;
 #[derive(Clone, Debug)]
 pub struct Host {
     tuning: Tuning,
-    pub(super) ranks: Ranks,
+    pub(super) context: Context,
     /// W [M, J]: rows are summed for the inputs of hidden units.
     pub(super) weights: FixedPoint,
     /// W' [J, M]: rows are summed for the inputs of visible units.
@@ -61,7 +58,7 @@ impl Host {
         let (m, j) = (parameters.n_visible, parameters.n_hidden);
         let mut fused = Self {
             tuning,
-            ranks: Arc::new(Solo),
+            context: Context::none().clone(),
             weights: FixedPoint::zeros(m, j, tuning.hidden.set),
             transposed: FixedPoint::zeros(j, m, tuning.visible.set),
             visible_bias: vec![PADDING; padded(m)],
@@ -86,10 +83,10 @@ impl Host {
         self.reals = RealWeights::of(parameters);
     }
 
-    /// The same, its work shared by ranks.
+    /// The same, its work divided among the ranks of a context and ended by it.
     #[must_use]
-    pub fn on(self, ranks: Ranks) -> Self {
-        Self { ranks, ..self }
+    pub fn within(self, context: Context) -> Self {
+        Self { context, ..self }
     }
 
     pub(super) fn of_layer(&self, layer: Layer) -> (&FixedPoint, &[f32]) {
@@ -202,7 +199,7 @@ impl Host {
         matrix.copy(hidden_rows, stride, &sizes);
         let product =
             |rows: PackedRows<'_>| accumulate(self.tuning.hidden, Workers::All, &matrix, rows);
-        if self.ranks.size() == 1 {
+        if self.context.ranks().size() == 1 {
             let given = transposed.words();
             // SAFETY: the product writes all columns of all rows.
             return unsafe {
@@ -213,7 +210,7 @@ impl Host {
         }
         let mut out = Matrix::filled(m, hidden.columns(), 0.0);
         // Ranks divide the visible units, so that nothing has to be added between them.
-        let parts = Parts::new(for_moments(self.ranks(), hidden.rows()), m, UNITS_PER_TASK);
+        let parts = Parts::new(&self.context, m, UNITS_PER_TASK).of_moments(hidden.rows());
         let own = parts.own();
         let given = &transposed.words()[own.start * words..own.end * words];
         parts.share(|| {

@@ -20,6 +20,7 @@ use super::random::Streams;
 use super::{
     BitMatrix, Engine, Layer, Matrix, Moments, PADDING, Route, States, SweepStreams, Walker,
 };
+use crate::context::Context;
 use crate::model::{Parameters, Rbm, host};
 use crate::units::Variables;
 
@@ -38,6 +39,7 @@ pub struct OnBurn {
     hidden_layout: Layout,
     groups: Option<Groups>,
     reals: Option<Reals>,
+    context: Context,
 }
 
 impl OnBurn {
@@ -53,7 +55,14 @@ impl OnBurn {
             visible_layout: Layout::new(0..*n_visible, device),
             hidden_layout: Layout::new(0..*n_hidden, device),
             device: device.clone(),
+            context: Context::none().clone(),
         }
+    }
+
+    /// The same, its work ended by a context.
+    #[must_use]
+    pub fn within(self, context: Context) -> Self {
+        Self { context, ..self }
     }
 
     /// A column [rows, 1].
@@ -131,6 +140,10 @@ impl Engine for OnBurn {
 
     fn variables(&self) -> &Variables {
         &self.variables
+    }
+
+    fn context(&self) -> &Context {
+        &self.context
     }
 
     fn load(&mut self, parameters: &Parameters) -> bool {

@@ -89,7 +89,7 @@ impl<'a> Exploration<'a> {
         for (rows, name) in [(known.rows, "rows"), (known.states, "states")] {
             rows.map_or(Ok(()), |rows| parameters.variables.check(rows, name))?;
         }
-        let mut search = Search::new(parameters, known, settings.seed);
+        let mut search = Search::new(parameters, known, settings.seed, &settings.context);
         let mut found = Candidates::new(parameters, engine, settings.seed);
         let pool = match (known.states, known.audited) {
             (Some(states), Some(_)) => WeightedRows::alike(states.clone()),

@@ -18,7 +18,7 @@ use faer::{Accum, ColRef, Mat, MatRef, Par};
 
 use super::Bound;
 use super::modes::crossover::{ROUND, rounds};
-use crate::context::interrupt;
+use crate::context::Context;
 use crate::engine::BitMatrix;
 use crate::engine::random::{Purpose, Streams};
 use crate::error::Result;
@@ -61,12 +61,13 @@ pub(super) struct MeanField {
     offset: f64,
     variables: Variables,
     found: Vec<Solution>,
+    context: Context,
     /// Iterations of single starts so far.
     iterations: usize,
 }
 
 impl MeanField {
-    pub fn new(parameters: &Parameters) -> Self {
+    pub fn new(parameters: &Parameters, context: &Context) -> Self {
         let doubles = |x: &[f32]| x.iter().map(|&x| f64::from(x)).collect();
         Self {
             weights: parameters.weight_matrix(),
@@ -75,6 +76,7 @@ impl MeanField {
             offset: parameters.log_offset(),
             variables: parameters.variables.clone(),
             found: Vec::new(),
+            context: context.clone(),
             iterations: 0,
         }
     }
@@ -128,7 +130,9 @@ impl MeanField {
     /// Iterates from means of the hidden layer, [J, N].
     fn iterate(&mut self, mut hidden: Mat<f64>) {
         for last in (0..ITERATIONS).rev() {
-            interrupt::point();
+            if self.context.is_interrupted() {
+                return;
+            }
             self.iterations += hidden.ncols();
             let inputs = product(self.weights.transpose(), &self.visible_means(&hidden));
             let (mut settled, mut moving) = (Vec::new(), Vec::new());
@@ -287,7 +291,7 @@ mod tests {
     use crate::tempering::mixture::BROAD_COMPONENTS;
 
     fn solutions(parameters: &Parameters) -> MeanField {
-        let mut search = Search::new(parameters, Known::default(), 1);
+        let mut search = Search::new(parameters, Known::default(), 1, Context::none());
         search.combine(Known::default(), 1);
         search.mean_field
     }

@@ -6,7 +6,6 @@ use serde::Serialize;
 
 use super::exploration::Exploration;
 use super::{Automatic, Bound, Candidate, Known, annealed_samples};
-use crate::collective;
 use crate::engine::{BitMatrix, Engine};
 use crate::error::{Error, Result};
 use crate::estimators::{Estimate, at_least_one_sweep};
@@ -65,16 +64,19 @@ impl Automatic {
         tell: &mut dyn FnMut(&str),
     ) -> Result<Report> {
         let start = Instant::now();
-        let engine = self.device.engine(parameters, collective::current());
-        let (mut exploration, mut done) = self.explore(parameters, engine.as_ref(), known, tell)?;
-        let budget = self.budget;
-        let mut estimate = self.until_sound(&mut exploration, budget, &mut done, tell)?;
-        estimate.seconds = start.elapsed().as_secs_f64();
-        Ok(Report {
-            estimate,
-            bound: exploration.bound(),
-            candidates: exploration.candidates().to_vec(),
-            done,
+        let engine = parameters.engine(&self.context);
+        self.context.interruptible(|| {
+            let (mut exploration, mut done) =
+                self.explore(parameters, engine.as_ref(), known, tell)?;
+            let budget = self.budget;
+            let mut estimate = self.until_sound(&mut exploration, budget, &mut done, tell)?;
+            estimate.seconds = start.elapsed().as_secs_f64();
+            Ok(Report {
+                estimate,
+                bound: exploration.bound(),
+                candidates: exploration.candidates().to_vec(),
+                done,
+            })
         })
     }
 
@@ -89,7 +91,7 @@ impl Automatic {
         (count, spacing): (usize, Option<usize>),
         tell: &mut dyn FnMut(&str),
     ) -> Result<(AtOne, u64, Trust, bool)> {
-        let engine = self.device.engine(parameters, collective::current());
+        let engine = parameters.engine(&self.context);
         let (mut exploration, mut done) = self.explore(parameters, engine.as_ref(), known, tell)?;
         let quick = known.audited.filter(|_| known.states.is_some());
         let budget = if quick.is_some() { QUICK * self.budget } else { self.budget };
@@ -162,7 +164,7 @@ impl Automatic {
         known: Known<'_>,
         tell: &mut dyn FnMut(&str),
     ) -> Result<FoundStart> {
-        let engine = self.device.engine(parameters, collective::current());
+        let engine = parameters.engine(&self.context);
         let (mut exploration, done) = self.explore(parameters, engine.as_ref(), known, tell)?;
         Ok(FoundStart {
             mixture: exploration.mixture()?,

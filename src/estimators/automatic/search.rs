@@ -2,6 +2,7 @@
 
 use super::mean_field::MeanField;
 use super::{Bound, Known, ModeSearch};
+use crate::context::Context;
 use crate::engine::random::{Purpose, Streams};
 use crate::engine::{BitMatrix, Draw, Engine, Host, Layer, Matrix};
 use crate::model::{Parameters, preferred_states};
@@ -26,7 +27,7 @@ const MOST_ROWS: usize = 400;
 
 /// A rigorous lower bound of log Z, by search alone.
 pub fn lower_bound(parameters: &Parameters, known: Known<'_>, seed: u64) -> Bound {
-    let mut search = Search::new(parameters, known, seed);
+    let mut search = Search::new(parameters, known, seed, Context::none());
     search.combine(known, seed);
     search.bound()
 }
@@ -73,13 +74,18 @@ pub(super) struct Search {
 }
 
 impl Search {
-    pub(super) fn new(parameters: &Parameters, known: Known<'_>, seed: u64) -> Self {
+    pub(super) fn new(
+        parameters: &Parameters,
+        known: Known<'_>,
+        seed: u64,
+        context: &Context,
+    ) -> Self {
         let mut search = Self {
             hidden: ModeSearch::new(parameters, Layer::Hidden),
             visible: (!parameters.variables.has_reals())
                 .then(|| ModeSearch::new(parameters, Layer::Visible)),
             engine: Host::new(parameters),
-            mean_field: MeanField::new(parameters),
+            mean_field: MeanField::new(parameters, context),
             preferred: parameters.variables.states(0, parameters.n_visible),
             known: known.bound,
         };

@@ -1,7 +1,7 @@
 //! Settings of the automatic estimate.
 
+use crate::context::Context;
 use crate::error::Result;
-use crate::model::Device;
 use crate::tempering::schedules::linear;
 use crate::tempering::{Ladder, Prior};
 
@@ -13,7 +13,7 @@ pub const BUDGET: f64 = 20.0;
 /// Prior of beta = 0 and beta = 1 in units of the others'.
 const SHARE_OF_ENDS: f64 = 5.0;
 /// Settings of the automatic estimate.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug)]
 pub struct Automatic {
     /// Number of chains, S.
     pub chains: usize,
@@ -26,8 +26,8 @@ pub struct Automatic {
     pub budget: f64,
     /// Seed of all random streams.
     pub seed: u64,
-    /// Where the chains run.
-    pub device: Device,
+    /// Where the chains run, and what ends them.
+    pub context: Context,
 }
 
 impl Automatic {
@@ -38,8 +38,8 @@ impl Automatic {
     pub fn new(seed: u64) -> Result<Self> {
         let betas = linear(TEMPERATURES)?;
         let ladder = Self::ladder(&betas)?;
-        let device = Device::default();
-        Ok(Self { chains: CHAINS, ladder, sweeps: SWEEPS, budget: BUDGET, seed, device })
+        let context = Context::default();
+        Ok(Self { chains: CHAINS, ladder, sweeps: SWEEPS, budget: BUDGET, seed, context })
     }
 
     /// Inverse temperatures whose ends get more than an equal part of the sweeps: at beta = 0 chains change their component, and at both

@@ -6,8 +6,7 @@ use faer::Mat;
 use serde::Serialize;
 
 use super::expansion::{Expansion, TapOrder};
-use crate::context::interrupt;
-use crate::context::progress;
+use crate::context::Context;
 use crate::engine::random::{Purpose, Stream, Streams};
 use crate::error::{Error, Result};
 use crate::estimators::{Bias, Estimate, Method};
@@ -88,8 +87,17 @@ impl Tap {
     /// # Errors
     /// No starting point, no iteration, or a damping outside [0, 1).
     pub fn run(&self, parameters: &Parameters) -> Result<Estimate> {
+        self.run_within(parameters, Context::none())
+    }
+
+    /// The same, ended by a context.
+    pub(crate) fn run_within(
+        &self,
+        parameters: &Parameters,
+        context: &Context,
+    ) -> Result<Estimate> {
         let start = Instant::now();
-        let solutions = self.solutions(parameters)?;
+        let solutions = self.solutions_within(parameters, context)?;
         let converged = || solutions.iter().filter(|s| s.end == TapEnd::Converged);
         let largest = |values: &mut dyn Iterator<Item = &TapSolution>| {
             values.map(|s| s.value).fold(f64::NEG_INFINITY, f64::max)
@@ -119,7 +127,15 @@ impl Tap {
     /// # Errors
     /// As [`Tap::run`].
     pub fn solutions(&self, parameters: &Parameters) -> Result<Vec<TapSolution>> {
-        let mut solutions = self.damped(parameters)?;
+        self.solutions_within(parameters, Context::none())
+    }
+
+    fn solutions_within(
+        &self,
+        parameters: &Parameters,
+        context: &Context,
+    ) -> Result<Vec<TapSolution>> {
+        let mut solutions = self.damped(parameters, context)?;
         if self.undamped_too && self.damping > 0.0 {
             let undamped = Self {
                 damping: 0.0,
@@ -127,7 +143,7 @@ impl Tap {
                 iterations: self.iterations.min(500),
                 ..*self
             };
-            solutions.extend(undamped.damped(parameters)?);
+            solutions.extend(undamped.damped(parameters, context)?);
         }
         Ok(solutions)
     }
@@ -147,7 +163,7 @@ impl Tap {
     }
 
     /// Every starting point's end with the damping there is.
-    fn damped(&self, parameters: &Parameters) -> Result<Vec<TapSolution>> {
+    fn damped(&self, parameters: &Parameters, context: &Context) -> Result<Vec<TapSolution>> {
         if self.starts == 0 || self.iterations == 0 || !(0.0..1.0).contains(&self.damping) {
             return Err(Error::Invalid(format!(
                 "TAP with {} starts, {} iterations and damping {}: at least one of each and a damping in [0, 1) are needed",
@@ -161,8 +177,10 @@ impl Tap {
         let mut step = 1.0 - self.damping;
         let mut ends = vec![(TapEnd::Unsettled, self.iterations); n];
         for iteration in 1..=self.iterations {
-            interrupt::point();
-            progress::at("iterations of means", iteration, self.iterations);
+            if context.is_interrupted() {
+                break;
+            }
+            context.progress().at("iterations of means", iteration, self.iterations);
             if self.halve_after > 0 && iteration % self.halve_after == 0 {
                 step *= 0.5;
             }

@@ -8,7 +8,6 @@ use std::time::Instant;
 use super::super::estimate::with_rounding;
 use super::super::{Estimate, Method, at_least_two_chains};
 use super::verdict::verdict;
-use crate::context::progress;
 use crate::error::Result;
 use crate::numerics::Table;
 use crate::tempering::{
@@ -109,7 +108,7 @@ impl TemperedRun {
                 counts.look(chains.log_f());
             }
             done += stretch;
-            progress::at_log_z("sweeps", done, sweeps, || {
+            chains.context().progress().at_log_z("sweeps", done, sweeps, || {
                 let so_far = counts.occupancy.measure(chains.ladder(), &zeta);
                 so_far.log_z.last().copied().unwrap_or(f64::NAN)
             });

@@ -11,8 +11,7 @@
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use crate::context::interrupt;
-use crate::context::progress;
+use crate::context::Context;
 use crate::model::Parameters;
 use crate::numerics::softplus;
 use crate::units::{Variable, Variables};
@@ -45,6 +44,7 @@ pub(super) struct Enumeration {
     safe_factors: usize,
     /// States visited so far by all threads, for the display of progress.
     visited: AtomicU64,
+    context: Context,
     /// What the enumerated units stand for; other states have log f = -infinity.
     own: Variables,
     /// What the other units stand for.
@@ -138,6 +138,7 @@ impl Enumeration {
             ratios,
             safe_factors,
             visited,
+            context: Context::none().clone(),
             own,
             other,
         }
@@ -146,6 +147,11 @@ impl Enumeration {
     /// Enumerates the smaller layer.
     pub(super) fn of_smaller(parameters: &Parameters, logits: &[f64], beta: f64) -> Self {
         Self::new(parameters, logits, beta, parameters.enumerates_visible())
+    }
+
+    /// The same, ended by a context.
+    pub(super) fn within(self, context: &Context) -> Self {
+        Self { context: context.clone(), ..self }
     }
 
     /// Consecutive ranges of Gray-code positions, together all 2^n of them.
@@ -165,10 +171,13 @@ impl Enumeration {
             let fresh = position == positions.start || position % BLOCK == 0;
             let unit = position.trailing_zeros() as usize;
             if fresh {
-                interrupt::point();
+                if self.context.is_interrupted() {
+                    return;
+                }
                 let states = 1 << self.bias.len();
                 let visited = self.visited.fetch_add(BLOCK, Ordering::Relaxed).min(states);
-                progress::at("enumerated states", visited as usize, states as usize);
+                let progress = self.context.progress();
+                progress.at("enumerated states", visited as usize, states as usize);
             }
             let mut rounding = 0.0;
             let log_f = if are_odds && !fresh {

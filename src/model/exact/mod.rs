@@ -16,6 +16,7 @@ mod total;
 
 pub use likelihood::{log_weights, mean_log_likelihood};
 pub use moments::{Moments, moments};
+pub(crate) use partition::log_partition_within;
 pub use partition::{
     MAX_TABLE_UNITS, MAX_UNITS, QUICK_UNITS, log_partition, log_partition_at,
     log_probabilities_of_visible, log_probabilities_of_visible_at,

@@ -6,6 +6,7 @@ use rayon::prelude::*;
 
 use super::enumeration::Enumeration;
 use super::total::Total;
+use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::model::Parameters;
 
@@ -23,7 +24,15 @@ pub const MAX_TABLE_UNITS: usize = 16;
 /// # Errors
 /// The smaller layer has more than [`MAX_UNITS`] units, or rounding spoils the sum: weights of 1e12 and more that cancel.
 pub fn log_partition(parameters: &Parameters) -> Result<f64> {
-    log_partition_at(parameters, &vec![0.0; parameters.n_visible], 1.0)
+    log_partition_within(parameters, Context::none())
+}
+
+/// The same, ended by a context.
+pub(crate) fn log_partition_within(parameters: &Parameters, context: &Context) -> Result<f64> {
+    check_size(parameters)?;
+    let logits = vec![0.0; parameters.n_visible];
+    let enumeration = Enumeration::of_smaller(parameters, &logits, 1.0).within(context);
+    Total::of(&masses(&enumeration, &enumeration.pieces()))
 }
 
 /// log Z of the tempered joint beta log f(v,h) + (1 - beta) a.v, `base_logits` = a, shape `[M]`.

@@ -1,11 +1,9 @@
 //! Audits: log Z computed independently of the tracker.
 
 use super::Trainer;
-use crate::context::interrupt;
-use crate::context::progress;
 use crate::engine::random::{Purpose, derived_seed};
 use crate::error::Result;
-use crate::estimators::{Ais, Estimate, F32_ROUNDING, Method, ais, exact};
+use crate::estimators::{Ais, Estimate, F32_ROUNDING, Method, ais, exact_within};
 use crate::model::Parameters;
 use crate::model::exact::QUICK_UNITS;
 use crate::numerics::{MOST_ERRORS, joined};
@@ -137,8 +135,8 @@ impl Trainer {
     }
 
     pub(super) fn exact_audit(&self, parameters: &Parameters) -> Result<Estimate> {
-        let (_task, _permit) = (progress::task("log Z by enumeration"), interrupt::permit());
-        exact(parameters)
+        let _task = self.context.task("log Z by enumeration");
+        self.context.interruptible(|| exact_within(parameters, &self.context))
     }
 
     /// Annealed importance sampling, half of the temperatures from the marginals of the training rows and half from the mixture of the
@@ -149,9 +147,13 @@ impl Trainer {
         temperatures: usize,
         pass: u64,
     ) -> Result<Estimate> {
-        let chains = self.config.audit.chains;
         let name = format!("audit by annealed importance sampling, {temperatures} temperatures");
-        let (_task, _permit) = (progress::task(name), interrupt::permit());
+        let _task = self.context.task(name);
+        self.context.interruptible(|| self.annealed_audit(model, temperatures, pass))
+    }
+
+    fn annealed_audit(&self, model: &Model, temperatures: usize, pass: u64) -> Result<Estimate> {
+        let chains = self.config.audit.chains;
         let seed = derived_seed(self.config.seed, Purpose::Audit, pass);
         let engine = model.engine.as_ref();
         // A mixture that was fitted anew reaches what the first one misses.
@@ -204,8 +206,8 @@ pub(super) fn higher(a: Option<f64>, b: Option<f64>) -> Option<f64> {
 mod tests {
     use super::*;
     use crate::config::Config;
+    use crate::context::Device;
     use crate::estimators::Bias;
-    use crate::model::Device;
     use crate::trust::Trust;
 
     fn of(value: f64, sound: bool) -> Estimate {

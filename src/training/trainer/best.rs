@@ -2,7 +2,6 @@
 
 use super::final_likelihood::{FinalLikelihood, Pass};
 use super::{Audit, Candidate, Trainer};
-use crate::context::progress;
 use crate::error::Result;
 use crate::estimators::Method;
 use crate::numerics::MOST_ERRORS;
@@ -70,7 +69,7 @@ impl Trainer {
         let temperatures = if again { self.temperatures_of_choice(audited) } else { most };
         let mut annealed = Vec::new();
         for (number, (candidate, in_doubt)) in candidates.into_iter().enumerate() {
-            let _task = progress::task(format!("audit of model {} of {audited}", number + 1));
+            let _task = self.context.task(format!("audit of model {} of {audited}", number + 1));
             let found = self.annealed(&candidate.parameters, Pass::Choice, temperatures)?;
             annealed.push((found.optimistic(), (found, candidate, in_doubt)));
         }
@@ -88,7 +87,7 @@ impl Trainer {
             return Ok(best.map(Best::held_against_audit));
         };
         let Candidate { parameters, states, .. } = &best.candidate;
-        let _task = progress::task("audit of the best model");
+        let _task = self.context.task("audit of the best model");
         let likelihood = self.audit_to_report(parameters, states.as_ref())?;
         Ok(Some(Best { likelihood: best.likelihood.or(likelihood), ..best }.held_against_audit()))
     }

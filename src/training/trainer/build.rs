@@ -6,7 +6,6 @@ use std::time::Instant;
 use super::Trainer;
 use super::cost::{Sizes, temperatures};
 use super::judging::Judge;
-use super::model::model;
 use super::plan::Plan;
 use super::rows::RowSets;
 use super::small_start::UNITS;
@@ -15,13 +14,15 @@ use super::times::Times;
 use crate::config::{
     AuditConfig, Config, GradientConfig as Gradient, ModelConfig, VisibleBias, WeightStart,
 };
+use crate::context::Context;
 use crate::data::Splits;
 use crate::error::{Error, Result};
+use crate::model::Parameters;
 use crate::model::plus_minus::Couplings;
-use crate::model::{Device, Parameters};
 use crate::record::Written;
 use crate::tempering::mixture::MixtureBase;
 use crate::tempering::{BaseDistribution, annealing_bytes, check_memory, tempering_bytes};
+use crate::tracking::Model;
 use crate::training::Identity;
 use crate::training::gradient::{
     Centering, ContrastiveDivergence, Exact, Exchange, NegativePhase, Particles,
@@ -39,9 +40,10 @@ impl Trainer {
     ///
     /// # Errors
     /// A configuration that does not fit the data or the memory of this machine.
-    pub fn new(config: &Config, splits: Splits, device: &Device) -> Result<Self> {
+    pub fn new(config: &Config, splits: Splits, context: impl Into<Context>) -> Result<Self> {
+        let context = context.into();
         config.check()?;
-        let identity = Identity::new(config, &splits, device)?;
+        let identity = Identity::new(config, &splits, context.device())?;
         let rows = RowSets::new(splits, &config.data, config.evaluation.train_rows, config.seed)?;
         check_stopping(config, &rows)?;
         check_start(config)?;
@@ -63,9 +65,9 @@ impl Trainer {
         let parameters = initial_parameters(config, &rows.marginals, variables)?;
         let negative_phase =
             negative_phase(config, &plan, &base, mixture.as_ref(), sizes.particles)?;
-        let current = model(parameters, device);
+        let current = Model::within(parameters, &context);
         Ok(Self {
-            device: device.clone(),
+            context,
             rule: training.update.build(
                 sizes.visible,
                 sizes.hidden,

@@ -8,9 +8,9 @@ use crate::config::{
     AuditConfig, AveragingConfig, Config, EvaluationConfig, GradientConfig, ModelConfig,
     TemperingConfig,
 };
+use crate::context::Context;
 use crate::data::{Binarization, Dataset, Files, Source, Splits, Values};
 use crate::error::{Error, Result};
-use crate::model::Device;
 use crate::training::gradient::NegativePhase;
 use crate::training::update::UpdateRuleConfig;
 use crate::training::{EarlyStoppingConfig, LearningRate};
@@ -32,7 +32,7 @@ pub struct TrainerBuilder<'a> {
     data: TrainingData,
     values: Vec<Result<(&'static str, Value)>>,
     settings: &'a [String],
-    device: Device,
+    context: Context,
     phase: Option<Box<dyn NegativePhase>>,
 }
 
@@ -56,8 +56,8 @@ impl Trainer {
             _ => Source::Files(Files { train: "memory".into(), ..Files::default() }),
         };
         let (values, settings, phase) = (Vec::new(), &[][..], None);
-        let device = Device::default();
-        TrainerBuilder { data, values, settings, device, phase }.set("data.source", source)
+        let context = Context::default();
+        TrainerBuilder { data, values, settings, context, phase }.set("data.source", source)
     }
 }
 
@@ -115,9 +115,9 @@ impl<'a> TrainerBuilder<'a> {
         Self { phase: Some(phase), ..self }
     }
 
-    /// Where the model and its chains are.
-    pub fn device(self, device: Device) -> Self {
-        Self { device, ..self }
+    /// Where the model and its chains are (a [`crate::Device`]), what ends the training, and its progress.
+    pub fn within(self, context: impl Into<Context>) -> Self {
+        Self { context: context.into(), ..self }
     }
 
     /// The trainer, at its beginning.
@@ -136,7 +136,7 @@ impl<'a> TrainerBuilder<'a> {
             }
             TrainingData::Rows(rows) => Splits::of(rows, &config.data.split())?,
         };
-        let mut trainer = Trainer::new(&config, splits, &self.device)?;
+        let mut trainer = Trainer::new(&config, splits, self.context)?;
         trainer.negative_phase = self.phase.unwrap_or(trainer.negative_phase);
         Ok(trainer)
     }

@@ -52,7 +52,13 @@ impl Trainer {
             [Some(("train", &train)), validation, test].into_iter().flatten().collect();
         let affordable = affordable_components(rows.column_counts.iter().sum());
         let components = parameters.n_hidden.min(affordable);
-        let found = baselines(&parts, &rows.variables, components, self.config.seed)?;
+        let found = baselines(
+            &parts,
+            &rows.variables,
+            components,
+            self.config.seed,
+            self.context.progress(),
+        )?;
         let of_part = found.into_iter().filter_map(|baseline| {
             let held_out = baseline.parts.into_iter().find(|it| it.part == part)?;
             Some((baseline.name, baseline.detail, held_out))

@@ -2,17 +2,14 @@
 
 use super::Trainer;
 use super::audit::higher;
-use super::model::model;
 use super::rows::RowSets;
-use crate::context::interrupt;
-use crate::context::progress;
 use crate::engine::BitMatrix;
 use crate::engine::random::{Purpose, derived_seed};
 use crate::error::Result;
 use crate::estimators::{Automatic, Estimate, Known, Method};
 use crate::model::Parameters;
 use crate::numerics::{MOST_ERRORS, pooled};
-use crate::tracking::{LogLikelihood, MeanLogF, mean_log_f};
+use crate::tracking::{LogLikelihood, MeanLogF, Model, mean_log_f};
 use crate::trust::Doubt;
 
 /// Training rows that stand for all: the automatic estimate looks for modes in them, and the reconstruction error is theirs.
@@ -144,7 +141,7 @@ impl Trainer {
         pass: Pass,
         temperatures: usize,
     ) -> Result<Annealed> {
-        let model = model(parameters.clone(), &self.device);
+        let model = Model::within(parameters.clone(), &self.context);
         let RowSets { validation, test, .. } = &self.rows;
         let mean = |rows: &BitMatrix| mean_log_f(model.engine.as_ref(), rows);
         let train = self.rows.train_log_f(model.engine.as_ref());
@@ -204,14 +201,14 @@ impl Trainer {
         states: Option<&BitMatrix>,
         pass: Pass,
     ) -> Result<Estimate> {
-        let (_task, _permit) =
-            (progress::task("audit by the automatic estimate"), interrupt::permit());
+        let _task = self.context.task("audit by the automatic estimate");
         let seed = derived_seed(self.config.seed, Purpose::Audit, self.streams_of(pass));
         let rows = &self.rows.train_evaluated;
         let rows = rows.spread(SOME_ROWS);
         let known =
             Known { marginals: Some(&self.base), rows: Some(&rows), states, ..Known::default() };
-        Ok(Automatic::new(seed)?.run(parameters, known, &mut |_| ())?.estimate)
+        let automatic = Automatic { context: self.context.clone(), ..Automatic::new(seed)? };
+        Ok(automatic.run(parameters, known, &mut |_| ())?.estimate)
     }
 
     fn streams_of(&self, pass: Pass) -> u64 {
@@ -223,7 +220,7 @@ impl Trainer {
 mod tests {
     use super::*;
     use crate::config::Config;
-    use crate::model::Device;
+    use crate::context::Device;
 
     /// Of a model with a mean log f of 10.
     fn audited(value: f64, std_error: f64) -> FinalLikelihood {

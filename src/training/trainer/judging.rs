@@ -113,7 +113,7 @@ impl Trainer {
             if self.evaluation_due(self.updates)
                 && let Some(mut evaluation) = self.evaluate(record.as_ref())?
             {
-                self.judge(&mut evaluation);
+                self.judge(&mut evaluation)?;
                 return Ok(Some(evaluation));
             }
         }
@@ -122,12 +122,16 @@ impl Trainer {
 
     /// Processes an evaluation of the present update: the stopping decision and its notices are added to it, and a training that fails is
     /// mended before the next update. To be called once for each.
-    pub fn judge(&mut self, evaluation: &mut EvaluationRecord) {
+    ///
+    /// # Errors
+    /// [`crate::Error::Interrupted`] in the midst of a remedy.
+    pub fn judge(&mut self, evaluation: &mut EvaluationRecord) -> Result<()> {
         let before = self.judge.standing.training.state;
         self.decide(evaluation);
         self.record_verdict(evaluation);
-        self.examine_training(before, evaluation);
+        self.examine_training(before, evaluation)?;
         self.report_steps(&mut evaluation.notices);
+        Ok(())
     }
 
     fn decide(&mut self, evaluation: &mut EvaluationRecord) {

@@ -2,7 +2,7 @@
 
 use super::{EvaluationRecord, Trainer};
 use crate::checkpoint::{StateReader, StateWriter};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::record::Notice;
 use crate::tracking::SecondPopulation;
 use crate::training::TrainingState;
@@ -17,7 +17,7 @@ impl Trainer {
         &mut self,
         before: TrainingState,
         evaluation: &mut EvaluationRecord,
-    ) {
+    ) -> Result<()> {
         let training = &self.config.training;
         let cooldown = training.early_stopping.is_some() && training.cooldown > 0.0;
         let keeps = training.rewind || cooldown;
@@ -25,7 +25,7 @@ impl Trainer {
         let rewinds = training.rewind && self.judge.best.is_some();
         let cools = self.cooldown().is_some();
         let health = &mut self.judge.standing.training;
-        let Some(best) = health.best else { return };
+        let Some(best) = health.best else { return Ok(()) };
         let failing = health.state == TrainingState::Failing;
         // A value in doubt is no reason to go back.
         let train = evaluation.train.value;
@@ -34,7 +34,10 @@ impl Trainer {
         let needed = needs && self.updates < self.total && !cools;
         if needed && rewinds && health.rewinds == 0 {
             // An error of another model is none of this run, and a likelihood that is NaN is not higher.
-            let small = self.small_start().ok().flatten();
+            let small = match self.small_start() {
+                Err(Error::Interrupted) => return Err(Error::Interrupted),
+                found => found.ok().flatten(),
+            };
             if let Some((parameters, likelihoods)) = small.filter(|it| it.1.train > best.train) {
                 self.judge.standing.training.best = Some(likelihoods);
                 self.judge.small = Some(parameters);
@@ -57,6 +60,7 @@ impl Trainer {
             let fallen = best.train - train;
             evaluation.notices.push(Notice::TrainingFails { update: best.update, fallen, remedy });
         }
+        Ok(())
     }
 
     /// Before an update: does what the last evaluation has decided.

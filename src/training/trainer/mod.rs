@@ -15,7 +15,6 @@ mod judging;
 mod known_states;
 mod live;
 mod mending;
-mod model;
 mod parts;
 mod pictures;
 mod plan;

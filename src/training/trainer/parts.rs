@@ -11,10 +11,11 @@ use super::step_limit::Steps;
 use super::times::Times;
 use crate::checkpoint::TrainedOn;
 use crate::config::Config;
+use crate::context::Context;
 use crate::data::Grouping;
 use crate::data::ImageShape;
 use crate::engine::BitMatrix;
-use crate::model::{Device, Parameters};
+use crate::model::Parameters;
 use crate::record::{Notice, Written};
 use crate::tempering::mixture::MixtureBase;
 use crate::tempering::{BaseDistribution, BetaUpdate, Ladder};
@@ -28,7 +29,7 @@ use crate::trust::LogZ;
 /// A run in progress.
 pub struct Trainer {
     pub(super) config: Config,
-    pub(super) device: Device,
+    pub(super) context: Context,
     pub(super) rows: RowSets,
     pub(super) sizes: Sizes,
     pub(super) plan: Plan,
@@ -169,6 +170,11 @@ impl Trainer {
     /// Time by part so far.
     pub fn times(&self) -> &Times {
         &self.times
+    }
+
+    /// Where it runs, what ends it, and its progress.
+    pub fn context(&self) -> &Context {
+        &self.context
     }
 
     /// The configuration.

@@ -1,13 +1,10 @@
 //! The training loop: steps, evaluations, records and checkpoints until the end, early stopping or an interruption.
 
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
 use super::live::Live;
 use super::{EvaluationRecord, StepRecord, Trainer};
 use crate::checkpoint::StateWriter;
-use crate::collective;
-use crate::context::interrupt;
 use crate::error::{Error, Result};
 use crate::record::{Notice, Recorder, row};
 use crate::tempering::{RoundsEnd, RoundsRecord};
@@ -61,7 +58,7 @@ pub enum StopReason {
     Finished,
     /// Early stopping.
     EarlyStopping,
-    /// A signal arrived; the run can be resumed.
+    /// It was cancelled, as by a signal; it can be resumed.
     Interrupted,
 }
 
@@ -87,7 +84,7 @@ impl Trainer {
     }
 }
 
-/// Trains to the end. The state is checkpointed every `checkpoint.every` updates and at the end, whatever the reason.
+/// Trains to the end, or until [`crate::Context::cancel`]. The state is checkpointed every `checkpoint.every` updates and at the end, whatever the reason.
 ///
 /// # Errors
 /// Divergence, or a recorder or checkpoint that cannot be written; the last checkpoint stays as it is.
@@ -95,10 +92,10 @@ pub fn run(
     trainer: &mut Trainer,
     recorder: &mut dyn Recorder,
     checkpoints: &mut dyn Checkpoints,
-    interrupted: &AtomicBool,
 ) -> Result<Outcome> {
     let mut live = Live::default();
-    let ranks = collective::current();
+    let context = trainer.context.clone();
+    let ranks = context.ranks();
     let every = trainer.config.checkpoint.every;
     // A resumed run has shown them already.
     let new = trainer.tracker.is_none();
@@ -109,7 +106,7 @@ pub fn run(
         if let Some(reason) = trainer.over() {
             break reason;
         }
-        if ranks.any(interrupted.load(Ordering::Relaxed)) {
+        if ranks.any(context.is_cancelled()) {
             break StopReason::Interrupted;
         }
         let before = Before::of(trainer);
@@ -119,8 +116,8 @@ pub fn run(
             let doing = if rounds { "initial rounds" } else { "auditing" };
             recorder.progress(&live.progress(trainer, Some(doing)));
         }
-        let done = interrupt::catch(|| step(trainer, recorder, checkpoints, &mut live))
-            .and_then(|()| trainer.compare_ranks(ranks.as_ref()));
+        let done = step(trainer, recorder, checkpoints, &mut live)
+            .and_then(|()| trainer.compare_ranks(ranks));
         match done {
             Ok(()) => {}
             Err(Error::Interrupted) => {
@@ -209,7 +206,7 @@ fn step(
     let Some(mut evaluation) = evaluation else { return Ok(()) };
     trainer.times.evaluations += clock.elapsed().as_secs_f64() - audited(&evaluation);
     trainer.times.audits += audited(&evaluation);
-    trainer.judge(&mut evaluation);
+    trainer.judge(&mut evaluation)?;
     recorder.record(&evaluation.record)?;
     let row = row(&evaluation.record);
     trainer.recorded.add(trainer.updates, Some(row.as_bytes()));

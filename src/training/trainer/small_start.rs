@@ -4,13 +4,11 @@
 use super::Trainer;
 use super::build::{centering, initial_parameters};
 use super::cost::Sizes;
-use super::model::model;
 use super::step_limit::Steps;
-use crate::context::{interrupt, progress};
 use crate::engine::random::{Purpose, derived_seed};
 use crate::error::Result;
 use crate::model::{Parameters, exact};
-use crate::tracking::{BOUND_ROWS, mean_log_f};
+use crate::tracking::{BOUND_ROWS, Model, mean_log_f};
 use crate::training::Likelihoods;
 use crate::training::gradient::{Centering, Exact, NegativePhase, Now, gradient};
 use crate::training::update::{Adam, AdamConfig, UpdateRule};
@@ -29,13 +27,11 @@ impl Trainer {
         if self.sizes.hidden <= UNITS {
             return Ok(None);
         }
-        let (_task, _permit) = (
-            progress::task(format!("training {UNITS} hidden units with the exact gradient")),
-            interrupt::permit(),
-        );
+        let context = self.context.clone();
+        let _task = context.task(format!("training {UNITS} hidden units with the exact gradient"));
         let start = initial_parameters(&self.config, &self.rows.marginals, &self.rows.variables)?;
-        let small = self.trained(first_hidden(&start, UNITS))?;
-        let engine = model(small.clone(), &self.device).engine;
+        let small = context.interruptible(|| self.trained(first_hidden(&start, UNITS)))?;
+        let engine = small.engine(&context);
         let log_z = exact::log_partition(&small)?;
         let of_rows = |rows| mean_log_f(engine.as_ref(), rows).mean - log_z;
         let likelihoods = Likelihoods {
@@ -55,7 +51,7 @@ impl Trainer {
         self.rule = training.update.build(visible, hidden, training.learning_rate.initial);
         self.centering = centering(&self.config, &self.rows, self.sizes);
         self.steps = Steps::default();
-        self.current = model(parameters, &self.device);
+        self.current = Model::within(parameters, &self.context);
         self.average_from_here();
         let rows = self.rows.representatives(particles.max(1));
         self.negative_phase.restart(self.plan.start(&self.base, &self.current), &rows);
@@ -69,9 +65,11 @@ impl Trainer {
         let mut rule = Adam::new(AdamConfig::default(), m, j);
         // Other batches than those of the first updates.
         let seed = derived_seed(self.config.seed, Purpose::Pretraining, 0);
-        let mut current = model(parameters, &self.device);
+        let mut current = Model::within(parameters, &self.context);
         for updates in 0..UPDATES {
-            interrupt::point();
+            if self.context.is_interrupted() {
+                break;
+            }
             let batch = self.rows.batch(seed, updates, BATCH)?;
             let data = current.engine.moments(&batch, None);
             let of_model = Exact.moments(Now { model: &current, batch, updates, tracker: None })?;
@@ -82,7 +80,7 @@ impl Trainer {
                 rule.step(parameters, &gradient, rate);
             });
             parameters.confine();
-            current = model(parameters, &self.device);
+            current = Model::within(parameters, &self.context);
         }
         Ok(current.parameters.as_ref().clone())
     }

@@ -2,16 +2,16 @@
 
 use super::Trainer;
 use super::judging::Judge;
-use super::model::model;
 use super::shortlist::Shortlist;
 use super::step_limit::Steps;
 use crate::checkpoint::{StateReader, StateWriter};
 use crate::config::Config;
+use crate::context::Context;
 use crate::data::Splits;
 use crate::error::{Error, Result};
-use crate::model::Device;
+use crate::model::Parameters;
 use crate::record::Written;
-use crate::tracking::{Found, ModelTracker, Start, TRACKED};
+use crate::tracking::{Found, Model, ModelTracker, Start, TRACKED};
 use crate::training::averaging::Averaged;
 use crate::training::gradient::Centering;
 use crate::training::{Changes, Identity};
@@ -119,11 +119,11 @@ impl Trainer {
     pub fn resume(
         config: &Config,
         splits: Splits,
-        device: &Device,
+        context: impl Into<Context>,
         state: &StateReader,
         changes: Changes,
     ) -> Result<Self> {
-        let mut trainer = Self::new(config, splits, device)?;
+        let mut trainer = Self::new(config, splits, context)?;
         trainer.identity = trainer.identity.after(state.json("identity")?, changes)?;
         trainer.recorded = state.json("recorded")?;
         let (m, j) = (trainer.rows.columns(), config.model.hidden);
@@ -140,8 +140,8 @@ impl Trainer {
     /// Reads what [`Self::save_model`] wrote.
     pub(super) fn load_model(&mut self, state: &StateReader) -> Result<Position> {
         let (m, j) = (self.rows.columns(), self.config.model.hidden);
-        let device = self.device.clone();
-        let model = |parameters| model(parameters, &device);
+        let context = self.context.clone();
+        let model = |parameters: Parameters| Model::within(parameters, &context);
         self.current = model(state.parameters("", m, j)?);
         if self.current.parameters.variables != self.rows.variables {
             return Err(Error::config(

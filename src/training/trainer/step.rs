@@ -5,13 +5,12 @@ use std::time::Instant;
 
 use super::Trainer;
 use super::cost::Sizes;
-use super::model::model;
 use crate::config::Config;
 use crate::engine::awake;
 use crate::engine::random::{Purpose, derived_seed};
 use crate::error::{Error, Result};
 use crate::tempering::RoundsRecord;
-use crate::tracking::{ModelTracker, TrackRecord};
+use crate::tracking::{Model, ModelTracker, TrackRecord};
 use crate::training::gradient::{Centering, ContrastiveDivergence, Moments, Now, write_gradient};
 use crate::training::update::{Sgd, SgdConfig, UpdateRule};
 
@@ -31,10 +30,11 @@ impl Trainer {
     ///
     /// # Errors
     /// [`Error::Diverged`] when the parameters are not finite or too large: the run has diverged, and the trainer must not be used any
-    /// more. Errors of a custom negative phase.
+    /// more. Errors of a custom negative phase. [`Error::Interrupted`] in the midst of long work, such as initial rounds.
     pub fn step(&mut self) -> Result<StepRecord> {
         let Sizes { visible, hidden, batch, .. } = self.sizes;
-        awake(batch * visible * hidden, || self.step_awake())
+        let done = awake(batch * visible * hidden, || self.step_awake());
+        self.context.check().and(done)
     }
 
     fn step_awake(&mut self) -> Result<StepRecord> {
@@ -140,7 +140,7 @@ impl Trainer {
         // No one else holds the operations, unless a tracker is at this model.
         let engine = Arc::get_mut(&mut self.current.engine);
         if !engine.is_some_and(|engine| engine.load(&parameters)) {
-            self.current = model(parameters, &self.device);
+            self.current = Model::within(parameters, &self.context);
         }
         Ok(())
     }

@@ -6,11 +6,8 @@
 use std::time::Instant;
 
 use super::Trainer;
-use super::model::model;
 use super::times::timed;
 use crate::config::WeightStart;
-use crate::context::interrupt;
-use crate::context::progress;
 use crate::engine::random::{Purpose, derived_seed};
 use crate::error::Result;
 use crate::tempering::RoundsRecord;
@@ -50,8 +47,9 @@ impl Trainer {
             WeightStart::Exact => self.small_start()?,
             WeightStart::Random => None,
         };
+        let context = self.context.clone();
         let (_task, _permit) =
-            (progress::task("starting the chains of the gradient"), interrupt::permit());
+            (context.task("starting the chains of the gradient"), context.permit());
         if let Some((parameters, _)) = small {
             self.begin_anew(parameters);
             return Ok(());
@@ -73,7 +71,8 @@ impl Trainer {
         let seed = self.config.seed;
         self.tracked_at = self.updates;
         let name = format!("initial rounds, {} at most", self.plan.tracker.initial_rounds.most);
-        let (_task, _permit) = (progress::task(name), interrupt::permit());
+        let context = self.context.clone();
+        let (_task, _permit) = (context.task(name), context.permit());
         // Not those of the chains of the tempered gradient.
         let of_gradient = self.negative_phase.chains().is_some();
         let seed = if of_gradient { derived_seed(seed, Purpose::Tracker, 0) } else { seed };
@@ -121,7 +120,8 @@ impl Trainer {
         };
         let Some(tracker) = &mut self.tracker else { return };
         // Equilibration happens only before evaluations, before which a state is kept.
-        let (_task, _permit) = (progress::task("equilibrating the chains"), interrupt::permit());
+        let (_task, _permit) =
+            (self.context.task("equilibrating the chains"), self.context.permit());
         if self.negative_phase.is_of_tracker() {
             let mut view = tracker.clone();
             view.settle(known);
@@ -135,7 +135,7 @@ impl Trainer {
     /// The model that is evaluated: of the average, or the current one without averaging.
     pub(super) fn evaluated_model(&self) -> Model {
         match &self.averaged {
-            Some(averaged) => model(averaged.parameters().clone(), &self.device),
+            Some(averaged) => Model::within(averaged.parameters().clone(), &self.context),
             None => self.current.clone(),
         }
     }

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use sha2::{Digest, Sha256};
 use tempfile::TempDir;
+use ztrack::context::progress::Progress;
 use ztrack::data::download::{Check, Mirrors, RemoteFile, RemoteSet, fetch, fetch_files};
 
 use crate::common;
@@ -30,7 +31,7 @@ fn fetch_one(folder: &Path, bases: &[&str]) -> (ztrack::Result<Vec<PathBuf>>, Ve
     let set = RemoteSet { name: "set", mirrors: &[], files: &[file] };
     let mirrors = Mirrors::Custom(bases.iter().map(|base| base.to_string()).collect());
     let mut events = Vec::new();
-    let result = fetch_files(&set, folder, &mirrors, &[], &mut |line| {
+    let result = fetch_files(&set, folder, &mirrors, &[], &Progress::default(), &mut |line| {
         let known = [("there already", "kept"), ("fetched", "done")];
         let word = known.iter().find(|(words, _)| line.contains(words));
         events.push(word.map_or("failed", |(_, word)| word));
@@ -169,9 +170,16 @@ fn a_broken_connection_leaves_an_error_and_no_file() {
 fn unknown_names_and_unwritable_folders_are_told() {
     let folder = folder();
     let fetch_name = |name, folder: &Path| {
-        fetch(name, folder, &Mirrors::Custom(vec![closed()]), &[], &mut |_| {})
-            .unwrap_err()
-            .to_string()
+        fetch(
+            name,
+            folder,
+            &Mirrors::Custom(vec![closed()]),
+            &[],
+            &Progress::default(),
+            &mut |_| {},
+        )
+        .unwrap_err()
+        .to_string()
     };
     let error = fetch_name("binarized-mnist", folder.path());
     assert!(
@@ -192,7 +200,8 @@ fn the_table_agrees_with_the_real_files() {
         let folder = folder();
         let server = Server::of_files(real);
         let mirrors = Mirrors::Custom(vec![server.base.clone()]);
-        let paths = fetch(name, folder.path(), &mirrors, &[], &mut |_| {}).unwrap();
+        let paths =
+            fetch(name, folder.path(), &mirrors, &[], &Progress::default(), &mut |_| {}).unwrap();
         assert_eq!(paths.len(), 4);
         let sum = |path: &PathBuf| std::fs::metadata(path).unwrap().len();
         assert!(paths.iter().all(|path| path.starts_with(folder.path()) && sum(path) > 0));

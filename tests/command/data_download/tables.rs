@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
 use tempfile::TempDir;
+use ztrack::context::progress::Progress;
 use ztrack::data::download::{Check, Mirrors, RemoteFile, RemoteSet, fetch_files};
 
 use super::{folder, sha256};
@@ -25,7 +26,8 @@ fn fetch_table(
     let mirrors = Mirrors::Custom(vec![server.base.clone()]);
     let stated: Vec<_> =
         stated.iter().map(|(name, sum)| (name.to_string(), sum.to_string())).collect();
-    let paths = fetch_files(&set, folder.path(), &mirrors, &stated, &mut |_| {})?;
+    let paths =
+        fetch_files(&set, folder.path(), &mirrors, &stated, &Progress::default(), &mut |_| {})?;
     Ok(paths[0].clone())
 }
 

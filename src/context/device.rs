@@ -1,11 +1,6 @@
 //! Where models are computed.
 
 use std::fmt;
-use std::sync::Arc;
-
-use super::Parameters;
-use crate::collective::Ranks;
-use crate::engine::{Engine, Host};
 
 /// The place of a model's engine.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -17,17 +12,6 @@ pub enum Device {
     /// A device of Burn, by tensor operations.
     #[cfg(feature = "burn")]
     Burn(burn::tensor::Device),
-}
-
-impl Device {
-    /// An engine with these parameters. Ranks divide its work on the host; elsewhere each does all of it.
-    pub fn engine(&self, parameters: &Parameters, ranks: Ranks) -> Arc<dyn Engine> {
-        match self {
-            Self::Host => Arc::new(Host::new(parameters).on(ranks)),
-            #[cfg(feature = "burn")]
-            Self::Burn(device) => Arc::new(crate::engine::OnBurn::new(parameters, device)),
-        }
-    }
 }
 
 impl fmt::Display for Device {

@@ -4,20 +4,16 @@ use std::ops::Range;
 
 use bytemuck::Pod;
 
-use super::{Collective, Gathered, Solo};
-use crate::context::interrupt;
+use super::Context;
+use crate::collective::{Collective, Gathered, Solo};
 
 /// Fewest rows whose moments are divided: for fewer, gathering takes longer than the time saved.
 const FEWEST_ROWS: usize = 512;
 
-/// The ranks, if dividing the moments of so many rows is worthwhile; one rank else.
-pub fn for_moments(ranks: &dyn Collective, rows: usize) -> &dyn Collective {
-    if rows < FEWEST_ROWS { &Solo } else { ranks }
-}
-
 /// Rows divided among ranks in whole tasks: sums over tasks are the same for any number of ranks.
 #[derive(Clone, Debug)]
 pub struct Parts<'a> {
+    context: &'a Context,
     ranks: &'a dyn Collective,
     rows: usize,
     task: usize,
@@ -25,8 +21,14 @@ pub struct Parts<'a> {
 
 impl<'a> Parts<'a> {
     /// `rows` rows in tasks of `task` rows each, the last one shorter if they do not divide evenly.
-    pub fn new(ranks: &'a dyn Collective, rows: usize, task: usize) -> Self {
-        Self { ranks, rows, task: task.max(1) }
+    pub fn new(context: &'a Context, rows: usize, task: usize) -> Self {
+        Self { context, ranks: context.ranks(), rows, task: task.max(1) }
+    }
+
+    /// Not divided if the moments of so many rows are not worth it.
+    #[must_use]
+    pub fn of_moments(self, rows: usize) -> Self {
+        if rows < FEWEST_ROWS { Self { ranks: &Solo, ..self } } else { self }
     }
 
     /// Number of tasks.
@@ -36,7 +38,7 @@ impl<'a> Parts<'a> {
 
     /// The same division of the tasks themselves, for values of which each task has its own.
     pub(crate) fn of_tasks(&self) -> Self {
-        Self::new(self.ranks, self.tasks(), 1)
+        Self { rows: self.tasks(), task: 1, ..*self }
     }
 
     /// First row of a rank.
@@ -65,22 +67,8 @@ impl<'a> Parts<'a> {
         self.ranks.all_gather(&mut arrays);
     }
 
-    /// Runs `work` for this rank's own rows; see [`share`].
+    /// Runs `work` for this rank's own rows; see [`Context::share`].
     pub fn share<T>(&self, work: impl FnOnce() -> T) -> T {
-        share(self.ranks, work)
+        self.context.share(self.ranks, work)
     }
-}
-
-/// Runs this rank's part of a computation. A signal on any rank ends it on all of them at the same place, if it may end at all
-/// ([`interrupt::permit`]); if a single rank ended, the others would wait forever.
-pub fn share<T>(ranks: &dyn Collective, work: impl FnOnce() -> T) -> T {
-    if ranks.size() == 1 {
-        return work();
-    }
-    let done = interrupt::locally(work);
-    if interrupt::permitted_here() && ranks.any(done.is_none() || interrupt::is_requested()) {
-        interrupt::leave();
-    }
-    // Without a permit nothing is interrupted.
-    done.unwrap_or_else(|| interrupt::leave())
 }
