@@ -183,8 +183,7 @@ fn run(
     if let Without::Settings(keys) = without {
         settings.extend(keys.iter().map(ToString::to_string));
     }
-    let mut trainer =
-        Trainer::new(&set.config(&settings)?, set.splits.clone(), &Device::default())?;
+    let mut trainer = Trainer::new(&set.config(&settings)?, set.splits.clone(), Device::default())?;
     if let Without::Parts(parts) = without {
         parts.iter().for_each(|part| trainer.track_without(*part));
     }

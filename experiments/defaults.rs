@@ -156,7 +156,7 @@ fn train(set: &TrainingSet, settings: &[&str]) -> Result<Outcome> {
     let settings: Vec<String> = [HIDDEN].iter().chain(settings).map(ToString::to_string).collect();
     let config = Config::parse(&text, &settings)?;
     let (start, cpu) = (Instant::now(), support::cpu_seconds());
-    let mut trainer = Trainer::new(&config, splits.clone(), &Device::default())?;
+    let mut trainer = Trainer::new(&config, splits.clone(), Device::default())?;
     run(&mut trainer, &mut Nothing, &mut NoCheckpoints)?;
     let best = trainer.audited_best()?;
     let seconds = match (cpu, support::cpu_seconds()) {

@@ -192,7 +192,7 @@ impl Recorder for Curve {
 
 fn train(config: &Config, source: &Source) -> Result<(Curve, f64)> {
     let (start, cpu) = (Instant::now(), support::cpu_seconds());
-    let mut trainer = Trainer::new(config, source.splits.clone(), &Device::default())?;
+    let mut trainer = Trainer::new(config, source.splits.clone(), Device::default())?;
     let mut curve = Curve {
         limit: source.limit,
         last: f64::NAN,

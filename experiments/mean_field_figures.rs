@@ -201,7 +201,7 @@ fn figure_7(options: &Options) -> Result<()> {
     let config = Config::parse(&text, &[])?;
     let train = Dataset::new("mnist", Values::Binary(rows), None, None)?;
     let splits = Splits { train, validation: None, test: None };
-    let mut trainer = Trainer::new(&config, splits, &Device::default())?;
+    let mut trainer = Trainer::new(&config, splits, Device::default())?;
     let mut rows = Vec::new();
     while let Some(evaluation) = trainer.next_evaluation()? {
         let model = trainer.parameters();

@@ -198,7 +198,7 @@ fn train(
 ) -> Result<Outcome> {
     let begin = |stopping: bool| {
         let config = config(set, gradient, exact, options, updates, stopping)?;
-        Trainer::new(&config, set.splits.clone(), &Device::default())
+        Trainer::new(&config, set.splits.clone(), Device::default())
     };
     let judge = Judge::new(set, options)?;
     let mut run = begin(true)?;

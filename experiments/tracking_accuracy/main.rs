@@ -279,7 +279,7 @@ fn train(
         "evaluation.exact=false".into(),
     ];
     let config = set.config(&[&settings[..], overrides].concat())?;
-    let mut trainer = Trainer::new(&config, set.splits.clone(), &Device::default())?;
+    let mut trainer = Trainer::new(&config, set.splits.clone(), Device::default())?;
     let mut points = Vec::new();
     let mut seconds = 0.0;
     loop {

@@ -147,7 +147,7 @@ impl<'a> Search<'a> {
         let (config, _) = self.config(&[])?;
         let splits = config.data.load(self.data_folder)?;
         let rows = splits.train.rows();
-        let mut trainer = Trainer::new(&config, splits, &Device::Host)?;
+        let mut trainer = Trainer::new(&config, splits, Device::Host)?;
         let updates = FIRST * 60.0 * self.minutes / seconds_per_update(&mut trainer, &config)?;
         let plan = Plan {
             minutes: self.minutes,

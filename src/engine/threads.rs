@@ -151,7 +151,7 @@ mod tests {
         let rows = BitMatrix::from_fn(600, 300, |row, unit| (row * 31 + unit * unit) % 7 < 2);
         let train = Dataset::new("rows", Values::Binary(rows), None, None).unwrap();
         let splits = Splits { train, validation: None, test: None };
-        let mut trainer = Trainer::new(&config, splits, &Device::default()).unwrap();
+        let mut trainer = Trainer::new(&config, splits, Device::default()).unwrap();
         while trainer.updates() < 12 {
             trainer.step().unwrap();
         }

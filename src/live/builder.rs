@@ -9,14 +9,12 @@ use crate::engine::BitMatrix;
 use crate::error::{Error, Result};
 use crate::keys::LARGEST;
 use crate::tempering::{check_memory, tempering_bytes};
-use crate::training::{LEAST_MARGINAL, temperatures};
+use crate::training::{LEAST_MARGINAL, WINDOW, temperatures};
 use crate::units::Variables;
 
 /// Default number of chains of models of at most this many weights, and of larger ones.
 const CHAINS: [usize; 2] = [500, 200];
 const SMALL: usize = 100_000;
-/// Fraction of the updates that is averaged over, as in the trainer.
-const AVERAGING: f64 = 0.1;
 
 /// Base of the tracker's temperatures, and data for its checks.
 #[derive(Clone, Copy, Debug)]
@@ -66,7 +64,7 @@ impl<'a> LogZTrackerBuilder<'a> {
     pub(super) fn new(data: TrackedData<'a>) -> Self {
         let tempering = TemperingConfig::default();
         let (hidden, chains, seed, variables) = (0, None, 0, Variables::BITS);
-        let (window, weights) = (AVERAGING, None);
+        let (window, weights) = (WINDOW, None);
         let context = Context::default();
         Self { data, hidden, chains, seed, window, tempering, variables, weights, context }
     }

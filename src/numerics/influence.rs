@@ -42,11 +42,6 @@ impl Influence {
         self.0.len()
     }
 
-    /// Square sum of the contributions.
-    pub fn squares(&self) -> f64 {
-        self.0.iter().map(|x| x * x).sum()
-    }
-
     /// Variance of the error.
     pub fn variance(&self) -> f64 {
         self.covariance(self)

@@ -262,6 +262,8 @@ mod tests {
         Progress { update, updates: 100, epoch: 0.5, seconds, ..Progress::default() }
     }
 
+    const FEW: Notice = Notice::FewEffectiveChains { effective: 5.0, chains: 100 };
+
     #[test]
     fn lines_come_every_few_seconds_at_evaluations_and_at_the_end() {
         let out = Shared::default();
@@ -274,13 +276,13 @@ mod tests {
             }
             bar.progress(&at(update, 0.25 * update as f64));
         }
-        bar.notice(&Notice::ErrorBarWidened, 79).unwrap();
+        bar.notice(&FEW, 79).unwrap();
         bar.finish().unwrap();
         let text = out.text();
         let updates: Vec<_> = text.lines().map(|line| line.split("  ").next().unwrap()).collect();
         let expected = ["0", "20", "33", "53", "73"].map(|u| format!("update {u}/100"));
         assert_eq!(updates[..5], expected);
-        assert!(updates[5].starts_with("warning: update 79: tracked log Z changes"));
+        assert!(updates[5].starts_with("warning: update 79: only 5 of 100 chains"));
         assert_eq!(updates[6..], ["update 79/100"]);
     }
 
@@ -290,15 +292,15 @@ mod tests {
         let mut bar = ProgressBar::warnings(out.clone());
         bar.progress(&at(0, 0.0));
         bar.notice(&Notice::InitialRounds { rounds: 3 }, 0).unwrap();
-        (1..=3).for_each(|update| bar.notice(&Notice::ErrorBarWidened, update).unwrap());
+        (1..=3).for_each(|update| bar.notice(&FEW, update).unwrap());
         bar.finish().unwrap();
         let text = out.text();
         let lines: Vec<_> = text.lines().collect();
         assert_eq!(lines.len(), 2, "{text}");
-        assert!(lines[0].starts_with("warning: update 1: tracked log Z changes"), "{text}");
+        assert!(lines[0].starts_with("warning: update 1: only 5 of 100 chains"), "{text}");
         assert_eq!(
             lines[1],
-            "warning: tracked log Z changes more than its error bar explains (error-bar-widened, 3 times since update 1)"
+            "warning: only 5 of 100 chains carry the gradient (few-effective-chains, 3 times since update 1)"
         );
     }
 

@@ -40,8 +40,6 @@ pub enum Notice {
         /// Change of log Z in a step of the tracker, nats.
         nats: f64,
     },
-    /// Tracked log Z changes by more than its error bar explains.
-    ErrorBarWidened,
     /// An audit contradicts the tracked value.
     AuditDisagrees(Doubt),
     /// Most chains have almost no weight in the tempered gradient.
@@ -229,11 +227,6 @@ impl Notice {
                 format!("log Z moved by {nats:.1} nats between two steps of the tracker, more than its chains can follow at once; its error bar was widened"),
                 "no action is needed while evaluations are sound; else lower training.learning_rate.initial or tempering.every",
             ),
-            Self::ErrorBarWidened => warning(
-                "error-bar-widened",
-                "tracked log Z changes more than its error bar explains; the error bar was widened",
-                "raise tempering.sweeps or tempering.chains, or lower training.learning_rate.initial",
-            ),
             Self::AuditDisagrees(doubt) => warning(
                 "audit-disagrees",
                 doubt.finding(),
@@ -320,7 +313,6 @@ pub(super) mod tests {
             Notice::LadderLost { rounds: 7, converged: true },
             Notice::ModeMissed,
             Notice::ModelMoved { nats: 12.0 },
-            Notice::ErrorBarWidened,
             Notice::AuditDisagrees(Doubt::AuditDisagrees {
                 value: 517.942,
                 std_error: 0.82,

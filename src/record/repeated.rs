@@ -74,25 +74,24 @@ mod tests {
     #[test]
     fn each_kind_is_shown_once_and_then_counted() {
         let mut repeated = Repeated::default();
-        let (missed, widened) = (Notice::ModeMissed, Notice::ErrorBarWidened);
-        let first = repeated.line(&widened, 600).unwrap();
-        assert_eq!(first.text, format!("update 600: {}", widened.text()));
+        let (missed, few) =
+            (Notice::ModeMissed, Notice::FewEffectiveChains { effective: 5.0, chains: 100 });
+        let first = repeated.line(&few, 600).unwrap();
+        assert_eq!(first.text, format!("update 600: {}", few.text()));
         assert!(repeated.line(&missed, 650).unwrap().text.contains("missed a mode"));
-        let lines: Vec<_> = (1..133)
-            .filter_map(|i| repeated.line(&widened, 600 + i))
-            .map(|line| line.text)
-            .collect();
+        let lines: Vec<_> =
+            (1..133).filter_map(|i| repeated.line(&few, 600 + i)).map(|line| line.text).collect();
         assert_eq!(
             lines,
             [
-                "update 609: tracked log Z changes more than its error bar explains (error-bar-widened, 10 times since update 600)",
-                "update 699: tracked log Z changes more than its error bar explains (error-bar-widened, 100 times since update 600)"
+                "update 609: only 5 of 100 chains carry the gradient (few-effective-chains, 10 times since update 600)",
+                "update 699: only 5 of 100 chains carry the gradient (few-effective-chains, 100 times since update 600)"
             ]
         );
         let rest = repeated.rest();
         assert_eq!(rest.len(), 1);
         assert!(
-            rest[0].text.ends_with("explains (error-bar-widened, 133 times since update 600)"),
+            rest[0].text.ends_with("gradient (few-effective-chains, 133 times since update 600)"),
             "{rest:?}"
         );
         assert_eq!(rest[0].level, Level::Warning);

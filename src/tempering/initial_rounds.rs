@@ -14,7 +14,7 @@ use crate::numerics::Table;
 /// (MNIST models from a uniform base: errors of hundreds of nats after 20 rounds). RTS 2.4 redraws in every round; but a chain that is
 /// moved to beta = 1 from any temperature falls into the nearest mode, which takes many sweeps to forget (MNIST 784x10 from its visible
 /// bias, 200 sweeps: mean z-score -1.5).
-const CROWDED: f64 = 3.0;
+pub const CROWDED: f64 = 3.0;
 
 section! {
     /// How initial rounds are run; `[tempering.initial_rounds]` of a configuration.

@@ -25,6 +25,7 @@ pub use crate::memory::check_memory;
 pub use annealing::{Annealed, Keep, anneal, descend};
 pub use beta_update::BetaUpdate;
 pub use chains::{SweepRecord, TemperedChains};
+pub(crate) use initial_rounds::CROWDED;
 pub use initial_rounds::{InitialRounds, RoundsEnd, RoundsRecord};
 pub use ladder::{Ladder, Prior};
 pub use mean_weight::MeanWeight;

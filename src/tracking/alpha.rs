@@ -63,14 +63,13 @@ impl Filter for AlphaSmoother {
     }
 
     /// One partial update by the same chains; the shift is not used.
-    fn update(&mut self, _: &mut dyn FnMut() -> Shift, measurement: &Measurement) -> bool {
+    fn update(&mut self, _: &mut dyn FnMut() -> Shift, measurement: &Measurement) {
         let last = self.log_z.len() - 1;
         let step = measurement.log_z[last] - self.log_z[last];
         let noise = measurement.influence.minus(&self.influence).variance();
         self.approach(measurement, self.alpha);
         self.square_lag = MEASUREMENT_MEMORY * self.square_lag
             + (1.0 - MEASUREMENT_MEMORY) * (step * step - noise);
-        false
     }
 
     fn approach(&mut self, measurement: &Measurement, gain: f64) {

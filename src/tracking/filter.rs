@@ -36,9 +36,8 @@ pub trait Filter {
     /// The setting that selects it.
     fn smoothing(&self) -> Smoothing;
 
-    /// One step after the parameters changed, with the shift of log Z_k from the chains' weights and the measurement; true if the filter
-    /// has just doubled the variance of the shift.
-    fn update(&mut self, shift: &mut dyn FnMut() -> Shift, measurement: &Measurement) -> bool;
+    /// One step after the parameters changed, with the shift of log Z_k from the chains' weights and the measurement.
+    fn update(&mut self, shift: &mut dyn FnMut() -> Shift, measurement: &Measurement);
 
     /// Goes the share `gain` of the way to a measurement at the same parameters.
     fn approach(&mut self, measurement: &Measurement, gain: f64);

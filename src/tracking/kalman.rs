@@ -18,13 +18,6 @@ use crate::tempering::Measurement;
 
 /// Random walk of the bias state, as a fraction of the variance of the predicted shift.
 const BIAS_WALK: f64 = 0.002;
-/// Rate of the means over time from which the autocorrelation of measurements is found.
-const SLOW: f64 = 0.01;
-/// Mean squared innovation over its predicted variance beyond which the prediction is worse than its variance says, and the factor by which
-/// that variance is then increased.
-const WORSE: f64 = 2.0;
-/// Updates of inconsistent innovations after which it is.
-const PATIENCE: u32 = 50;
 
 /// Filter state. Vectors of length K hold one entry per temperature, those of length S one per chain (at beta = 1).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -42,13 +35,7 @@ pub struct Kalman {
     influence: Influence,
     /// Contribution of each chain to the error of b_K, `[S]`.
     bias_influence: Influence,
-    /// Slow moving mean of each chain's contribution to the measurements, `[S]`.
-    slow_influence: Influence,
-    /// Variance of the slow mean if measurements were independent with variance 1.
-    slow_weight: f64,
-    inflation: f64,
     consistency: f64,
-    inconsistent: u32,
     updates: u64,
 }
 
@@ -65,12 +52,8 @@ impl Kalman {
             measurement_variance: variance.clone(),
             prediction_variance: zeros,
             bias_influence: Influence::none(influence.chains()),
-            slow_influence: Influence::none(influence.chains()),
-            slow_weight: 0.0,
             influence,
-            inflation: 1.0,
             consistency: 1.0,
-            inconsistent: 0,
             updates: 0,
             log_z: log_z.clone(),
             variance: variance.clone(),
@@ -84,7 +67,6 @@ impl Kalman {
         k: usize,
         shift: &Shift,
         measurement: &Measurement,
-        autocorrelation: f64,
     ) -> ([f64; 2], f64) {
         let first = self.updates == 1;
         let average = |old: &mut f64, new: f64, memory: f64| {
@@ -92,16 +74,13 @@ impl Kalman {
             *old
         };
         let measured = measurement.variance[k];
-        let noise = average(&mut self.measurement_variance[k], measured, MEASUREMENT_MEMORY)
-            * autocorrelation;
+        let noise = average(&mut self.measurement_variance[k], measured, MEASUREMENT_MEMORY);
         let moved = shift.variance[k];
         let usual = average(&mut self.prediction_variance[k], moved, STEP_MEMORY);
         let predicted = self.log_z[k] + shift.log_ratio[k] + self.bias[k];
-        let q = self.inflation * moved;
-        let walk = BIAS_WALK * self.inflation * usual;
-        let p11 = self.variance[k] + 2.0 * self.covariance[k] + self.bias_variance[k] + q;
+        let p11 = self.variance[k] + 2.0 * self.covariance[k] + self.bias_variance[k] + moved;
         let p12 = self.covariance[k] + self.bias_variance[k];
-        let p22 = self.bias_variance[k] + walk;
+        let p22 = self.bias_variance[k] + BIAS_WALK * usual;
         let innovation = measurement.log_z[k] - predicted;
         let total = (p11 + noise).max(f64::MIN_POSITIVE);
         let (gain, bias_gain) = (p11 / total, p12 / total);
@@ -129,15 +108,6 @@ impl Kalman {
             *bias += bias_gain * innovation;
         }
     }
-
-    /// Ratio of the variance of a long mean of measurements to that of independent measurements, at least 1: the spread over chains of slow
-    /// means compared with that of single measurements.
-    fn autocorrelation(&mut self, measurement: &Measurement) -> f64 {
-        self.slow_influence.approach(SLOW, &measurement.influence);
-        let (slow, single) = (self.slow_influence.squares(), measurement.influence.squares());
-        self.slow_weight = (1.0 - SLOW).powi(2) * self.slow_weight + SLOW * SLOW;
-        if single > 0.0 { (slow / (single * self.slow_weight)).max(1.0) } else { 1.0 }
-    }
 }
 
 impl Filter for Kalman {
@@ -163,25 +133,17 @@ impl Filter for Kalman {
         Some(self.consistency)
     }
 
-    fn update(&mut self, shift: &mut dyn FnMut() -> Shift, measurement: &Measurement) -> bool {
+    fn update(&mut self, shift: &mut dyn FnMut() -> Shift, measurement: &Measurement) {
         let (shift, last) = (shift(), self.log_z.len() - 1);
         self.updates += 1;
-        let autocorrelation = self.autocorrelation(measurement);
         // Temperature 1 is exact and has no error.
         for k in 1..=last {
-            let (gains, square) = self.update_one(k, &shift, measurement, autocorrelation);
+            let (gains, square) = self.update_one(k, &shift, measurement);
             if k == last {
                 self.follow_chains(&shift, measurement, gains);
                 self.consistency = STEP_MEMORY * self.consistency + (1.0 - STEP_MEMORY) * square;
             }
         }
-        self.inconsistent = if self.consistency > WORSE { self.inconsistent + 1 } else { 0 };
-        let distrust = self.inconsistent >= PATIENCE;
-        if distrust {
-            self.inflation *= WORSE;
-            self.inconsistent = 0;
-        }
-        distrust
     }
 
     fn approach(&mut self, measurement: &Measurement, gain: f64) {
@@ -208,7 +170,6 @@ impl Filter for Kalman {
         let per_chain = [
             ("influence", self.influence.parts()),
             ("bias_influence", self.bias_influence.parts()),
-            ("slow_influence", self.slow_influence.parts()),
         ];
         lengths(temperatures, &per_temperature)?;
         lengths(chains, &per_chain)?;
@@ -253,17 +214,14 @@ mod tests {
         };
         let mut stream = Streams::new(1, Purpose::TestSystem, 0).row(0);
         let mut normal = || stream.normal();
-        let mut first = drawn(&mut normal, 3.0, 0.2);
-        first.influence = Influence::none(CHAINS);
+        let first = drawn(&mut normal, 3.0, 0.2);
         let mut filter = Kalman::new(&first);
         let (mut x, mut p) = ([3.0, 0.0], [[0.2, 0.0], [0.0, 0.002]]);
         let (mut noise, mut usual) = (0.0, 0.0);
         for t in 0..30 {
             let (by, q) = (0.3 + 0.1 * normal(), 0.01 * (1.0 + normal().abs()));
-            let mut measured =
+            let measured =
                 drawn(&mut normal, 3.0 + 0.35 * f64::from(t), 0.1 + 0.01 * f64::from(t % 3));
-            // Without contributions nothing is autocorrelated.
-            measured.influence = Influence::none(CHAINS);
             filter.update(&mut || shift(&measured, by, q), &measured);
 
             let keep = |old: f64, new: f64, memory: f64| {
@@ -310,7 +268,6 @@ mod tests {
                 for (filter, by) in [(&mut plain, 0.0), (&mut moved, 1.0)] {
                     let step = 0.1 + by * of_shift.influence.parts()[chain];
                     filter.update(&mut || shift(&of_shift, step, 0.05), &moved_by(&fed, by));
-                    filter.inflation = 1.0;
                 }
                 let difference = moved.log_z[1] - plain.log_z[1];
                 assert!((difference - plain.influence.parts()[chain]).abs() < 1e-9);

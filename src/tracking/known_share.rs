@@ -10,6 +10,7 @@ use std::collections::HashSet;
 use serde::{Deserialize, Serialize};
 
 use super::settle::Samples;
+use super::settling::CONSISTENT;
 use crate::engine::BitMatrix;
 use crate::numerics::joined;
 use crate::tempering::effective_number;
@@ -17,8 +18,6 @@ use crate::trust::{Doubt, LogZ};
 
 /// Smallest coverage that is used: below it the tracked value is more precise.
 const SMALLEST: f64 = 0.3;
-/// Largest difference, in errors, of two values that are combined. Beyond it one of them is wrong.
-pub(super) const CONSISTENT: f64 = 3.0;
 /// Values of the tracked error that are tried.
 const STEPS: u32 = 64;
 

@@ -9,8 +9,8 @@ use serde::{Deserialize, Serialize};
 
 use super::Settling;
 use super::budget::{Pace, divided};
-use super::known_share::CONSISTENT;
 use super::preferred::Preferred;
+use super::reported::is_below;
 use super::second_population::{PREFIX as SECOND, above};
 use super::settle::Samples;
 use super::{
@@ -23,12 +23,9 @@ use crate::engine::random::{Purpose, Streams, derived_seed};
 use crate::error::Result;
 use crate::tempering::mixture::MixtureBase;
 use crate::tempering::{BaseDistribution, GeometricPath, Ladder, RoundsRecord, TemperedChains};
-use crate::trust::LogZ;
 
 /// Rows of data from which hidden states are drawn for a bound of log Z.
 pub(crate) const BOUND_ROWS: usize = 2000;
-/// Nats below the bound at which tracked log Z has missed a mode, if that is more than [`CONSISTENT`] errors too.
-const MISSED: f64 = 0.2;
 
 /// States that can show a tracker modes that its chains have missed.
 #[derive(Clone, Copy)]
@@ -209,7 +206,7 @@ impl ModelTracker {
     /// One step to a new model of the same size.
     pub fn step(&mut self, new: Model) -> TrackRecord {
         let Self { chains, model, ladder, base, second, .. } = self;
-        second.take_if(|second| !second.step(ladder, model, &new).1);
+        second.take_if(|second| !second.step(&new).1);
         let path = GeometricPath { engine: new.engine.as_ref(), ladder, base };
         let record = chains.step(&GeometricPath { engine: model.engine.as_ref(), ..path }, &path);
         *model = new;
@@ -231,7 +228,7 @@ impl ModelTracker {
         if let Some(second) = second {
             parts = divided(options.settling, [Pace::from(&*chains), Pace::from(&second.chains)]);
         }
-        let mut of_second = second.as_mut().and_then(|it| it.settle(ladder, model, parts[1]));
+        let mut of_second = second.as_mut().and_then(|it| it.settle(parts[1]));
         let path = GeometricPath { engine: model.engine.as_ref(), ladder, base };
         let mut of_first = chains.settle_within(&path, parts[0]);
         let used = |it: &&Samples| options.has(Part::KnownShare) && !it.weights.is_empty();
@@ -245,21 +242,17 @@ impl ModelTracker {
         let states = HiddenStates::of(&model.parameters, path.engine, &all, streams);
         self.found.bound = states.bound();
         let bound = self.found.bound;
-        let is_below = |found: LogZ| {
-            let below = bound - found.value;
-            below > MISSED && below > CONSISTENT * found.std_error
-        };
-        self.restarted = options.has(Part::Restart) && is_below(chains.found(false));
+        self.restarted = options.has(Part::Restart) && is_below(&chains.found(false), bound);
         if self.restarted {
             chains.start_from(path, &states);
             of_first = chains.settle_within(&path, parts[0]);
         }
         if let (Some(missed), Some(second)) = (&preferred, second.as_mut())
-            && (missed.are_missed || is_below(tracked))
-            && let Some(new) = second.renewed(ladder, model, [&rows, &missed.visible], seed, update)
+            && (missed.are_missed || is_below(&tracked, bound))
+            && let Some(new) = second.renewed([&rows, &missed.visible], seed, update)
         {
             *second = new;
-            of_second = second.settle(ladder, model, parts[1]);
+            of_second = second.settle(parts[1]);
             (self.restarted, self.found.renewed) = (true, true);
         }
         self.found.restarts += u64::from(self.restarted);

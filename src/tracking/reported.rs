@@ -1,9 +1,8 @@
 //! What is reported as log Z: the value of both populations, held against what is known from outside: lower bounds, and states of which the
 //! chains should see a part.
 
-use super::known_share::CONSISTENT;
 use super::second_population::together;
-use super::settling::BEYOND_NOISE;
+use super::settling::CONSISTENT;
 use super::{Found, KnownShare, ModelTracker, Part, SecondPopulation};
 use crate::trust::{Doubt, LogZ};
 
@@ -67,11 +66,16 @@ fn hold_against_share(found: &mut LogZ, known: &KnownShare) {
     }
 }
 
+/// Whether a lower bound of log Z contradicts it.
+pub(super) fn is_below(found: &LogZ, bound: f64) -> bool {
+    let below = bound - found.value;
+    below > CONSISTENT * found.std_error && below > ROUNDING
+}
+
 /// In doubt if a lower bound of log Z contradicts it.
 fn held_against(mut found: LogZ, bound: f64) -> LogZ {
     let LogZ { value, std_error, .. } = found;
-    let below = bound - value;
-    if below > BEYOND_NOISE * std_error && below > ROUNDING {
+    if is_below(&found, bound) {
         found.trust.doubt(Doubt::Bound { value, std_error, bound });
     }
     found

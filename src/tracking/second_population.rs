@@ -8,8 +8,8 @@
 
 use std::sync::Arc;
 
-use super::known_share::CONSISTENT;
 use super::settle::Samples;
+use super::settling::CONSISTENT;
 use super::{ChainTracker, Model, Settling, Start, TrackRecord, TrackerOptions};
 use crate::checkpoint::{StateReader, StateWriter};
 use crate::engine::BitMatrix;
@@ -37,6 +37,9 @@ const SHARE_OF_MISSED: f64 = MISSED as f64 / (MISSED + OTHERS) as f64;
 pub struct SecondPopulation {
     pub(super) chains: ChainTracker,
     base: Arc<MixtureBase>,
+    /// Of the last step.
+    model: Model,
+    ladder: Ladder,
 }
 
 impl SecondPopulation {
@@ -58,20 +61,19 @@ impl SecondPopulation {
         let start = path.sample_base(count, seed, 0);
         let chains = TemperedChains::new(start, ladder.len(), seed);
         let (chains, _) = ChainTracker::start(&path, chains, options);
-        Self { chains, base }
+        Self { chains, base, model: model.clone(), ladder: ladder.clone() }
     }
 
     /// Another population in place of one that misses states of the model, [N, M], at beta = 1: from a mixture fitted to `rows` and to these, the
     /// more probable ones more often. `None` if its chains do not travel. `seed` and `update` number the draws.
     pub(super) fn renewed(
         &self,
-        ladder: &Ladder,
-        model: &Model,
         [rows, missed]: [&BitMatrix; 2],
         seed: u64,
         update: u64,
     ) -> Option<Self> {
         let seed = derived_seed(seed, Purpose::PreferredStates, update);
+        let Self { model, ladder, .. } = self;
         let log_f = model.engine.log_f(missed);
         let largest = log_f.iter().copied().fold(f64::MIN, f64::max);
         let weights: Vec<f64> = log_f.iter().map(|f| (TEMPER * (f - largest)).exp()).collect();
@@ -89,20 +91,16 @@ impl SecondPopulation {
         &self.base
     }
 
-    /// One step from a model to the next; and whether the population travels. The tracker's is dropped if its chains do not travel: in their
+    /// One step to a new model; and whether the population travels. The tracker's is dropped if its chains do not travel: in their
     /// window, or in the initial rounds after a collapse of their occupancy if these took more sweeps than the chains had made before. The
     /// first window of sweeps shows neither: a model in its first updates makes chains collapse that travel later.
-    pub(crate) fn step(
-        &mut self,
-        ladder: &Ladder,
-        old: &Model,
-        new: &Model,
-    ) -> (TrackRecord, bool) {
-        let Self { chains, base } = self;
+    pub(crate) fn step(&mut self, new: &Model) -> (TrackRecord, bool) {
+        let Self { chains, base, model, ladder } = self;
         let path = |model| MixturePath { engine: model, ladder, base };
         let TrackerOptions { sweeps, initial_rounds, .. } = chains.options;
         let before = chains.steps * sweeps as u64;
-        let record = chains.step(&path(old.engine.as_ref()), &path(new.engine.as_ref()));
+        let record = chains.step(&path(model.engine.as_ref()), &path(new.engine.as_ref()));
+        *model = new.clone();
         let rounds = record.rounds.as_ref().map_or(0, |record| record.rounds.len());
         let cheap = (rounds * initial_rounds.sweeps) as u64 <= before;
         let trips = &chains.chains.round_trips;
@@ -119,25 +117,18 @@ impl SecondPopulation {
     /// [`ChainTracker::swap`] at the model of the last step.
     pub(crate) fn swap(
         &mut self,
-        ladder: &Ladder,
-        model: &Model,
         particles: &mut BitMatrix,
         first: usize,
         streams: Streams,
     ) -> usize {
-        let Self { chains, base } = self;
+        let Self { chains, base, model, ladder } = self;
         let path = MixturePath { engine: model.engine.as_ref(), ladder, base };
         chains.swap(&path, particles, first, streams)
     }
 
     /// Sweeps of a copy of the chains at fixed parameters.
-    pub(super) fn settle(
-        &mut self,
-        ladder: &Ladder,
-        model: &Model,
-        settling: Settling,
-    ) -> Option<Samples> {
-        let Self { chains, base } = self;
+    pub(super) fn settle(&mut self, settling: Settling) -> Option<Samples> {
+        let Self { chains, base, model, ladder } = self;
         let path = MixturePath { engine: model.engine.as_ref(), ladder, base };
         chains.settle_within(&path, settling)
     }
@@ -179,7 +170,8 @@ impl SecondPopulation {
             .map_err(|problem| Error::Mismatch(format!("checkpoint: {problem}")))?;
         let path = MixturePath { engine: model.engine.as_ref(), ladder, base: &base };
         let chains = ChainTracker::read(prefix, &path, count, options, state)?;
-        Ok(Some(Self { chains, base: Arc::new(base) }))
+        let (model, ladder) = (model.clone(), ladder.clone());
+        Ok(Some(Self { chains, base: Arc::new(base), model, ladder }))
     }
 }
 
@@ -316,8 +308,8 @@ mod tests {
         let (old, new) = (model(0.0), model(-9.0));
         let mut population = SecondPopulation::start(&old, &ladder, Arc::new(base), 40, 1, options);
         population.chains.chains.sweeps = sweeps;
-        assert!(population.step(&ladder, &old, &old).1 && population.chains.steps == 1);
-        let kept = population.step(&ladder, &old, &new).1;
+        assert!(population.step(&old).1 && population.chains.steps == 1);
+        let kept = population.step(&new).1;
         assert_eq!(population.chains.steps, 0, "no collapse");
         kept
     }

@@ -1,7 +1,6 @@
 //! Equilibration in the tracker: a copy of its chains, and the update of the filter.
 
-use super::known_share::CONSISTENT;
-use super::settling::{Settled, Settling, in_errors, settle};
+use super::settling::{CONSISTENT, Settled, Settling, in_errors, settle};
 use super::verdict::CROSSING;
 use super::{ChainTracker, Part, TrackerOptions};
 use crate::engine::BitMatrix;

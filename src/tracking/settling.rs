@@ -9,15 +9,14 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::verdict::FROZEN;
 use crate::numerics::Table;
 use crate::tempering::{Measurement, Occupancy};
 
-/// Errors beyond which a bound contradicts a value below it, and the last third of the sweeps the third before it.
-pub(super) const BEYOND_NOISE: f64 = 2.5;
+/// Largest difference, in errors, of two values of the same log Z, or of a value and a bound above it. Beyond it one of them is wrong.
+pub(super) const CONSISTENT: f64 = 3.0;
 /// Correlation of the thirds over chains up to which no more sweeps are run.
 const DECORRELATED: f64 = 0.3;
-/// Largest correlation that is extrapolated from.
-const LARGEST_CORRELATION: f64 = 0.9;
 
 /// Number of sweeps at fixed parameters for an evaluation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -127,7 +126,7 @@ pub(super) fn settle(
             [n / 3..2 * n / 3, 2 * n / 3..n].map(|third| measure(&pieces.joined(third)));
         let (drift_in_errors, correlation, memory) = compare(&before, &last);
         let sweeps = n * pieces.length;
-        let settled = drift_in_errors.abs() <= BEYOND_NOISE && correlation <= DECORRELATED;
+        let settled = drift_in_errors.abs() <= CONSISTENT && correlation <= DECORRELATED;
         if settled || 2 * sweeps > settling.most {
             let measurement = measure(&pieces.joined(n / 3..n));
             return Rest { measurement, sweeps, drift_in_errors, correlation, memory };
@@ -146,7 +145,7 @@ fn compare(before: &Measurement, last: &Measurement) -> (f64, f64, f64) {
     let noise = last.influence.minus(&before.influence).variance();
     let drift = last.log_z[top] - before.log_z[top];
     let correlation = last.influence.correlation(&before.influence);
-    let kept = correlation.clamp(0.0, LARGEST_CORRELATION);
+    let kept = correlation.clamp(0.0, FROZEN);
     let left = drift.abs() * kept / (1.0 - kept);
     let memory = (left + 0.5 * (drift * drift - noise).max(0.0).sqrt()).powi(2);
     (in_errors(drift, noise), correlation, memory)
@@ -200,7 +199,7 @@ mod tests {
         assert!((lagging.measurement.log_z[1] - 5.0).abs() < 1.5);
         let moving = settle_on(|sweep| 3.0 * sweep, false);
         assert!(
-            moving.sweeps == 96 && moving.drift_in_errors > BEYOND_NOISE,
+            moving.sweeps == 96 && moving.drift_in_errors > CONSISTENT,
             "{} {}",
             moving.sweeps,
             moving.drift_in_errors
@@ -218,7 +217,7 @@ mod tests {
         let (before, last) = (measurement(5.0, &parts(1.0)), measurement(8.0, &parts(0.0)));
         let (_, correlation, memory) = compare(&before, &last);
         let noise = last.influence.minus(&before.influence).variance();
-        let rho = correlation.clamp(0.0, LARGEST_CORRELATION);
+        let rho = correlation.clamp(0.0, FROZEN);
         let expected = 3.0 * rho / (1.0 - rho) + 0.5 * (9.0 - noise).max(0.0).sqrt();
         assert!((0.3..0.9).contains(&correlation) && noise < 4.0, "{correlation} {noise}");
         assert!((memory.sqrt() - expected).abs() < 1e-9, "{memory} {expected}");

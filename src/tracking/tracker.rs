@@ -14,16 +14,14 @@ use crate::engine::host::choose;
 use crate::engine::random::Streams;
 use crate::numerics::{Influence, Table};
 use crate::tempering::{
-    BetaUpdate, Evaluated, InitialRounds, Measurement, PseudoPrior, RoundsRecord, TemperedChains,
-    TemperedPath, Tempering, Transitions, WINDOW, effective_number,
+    BetaUpdate, CROWDED, Evaluated, InitialRounds, Measurement, PseudoPrior, RoundsRecord,
+    TemperedChains, TemperedPath, Tempering, Transitions, WINDOW, effective_number,
 };
 use crate::trust::{LogZ, Trust};
 
 /// Largest step of the pseudo-prior zeta^s_k at one step of the tracker, in nats. Any pseudo-prior is valid; larger steps of the prediction
 /// increase its error.
 const LARGEST_STEP: f64 = 2.0;
-/// max_k |log(c_k/r_k)| beyond which initial rounds are run again.
-const LOST: f64 = 3.0;
 
 /// Steps between temperatures at which shifts are evaluated under the joint update; interpolated in between.
 const EVALUATED: std::ops::RangeInclusive<usize> = 8..=16;
@@ -87,8 +85,6 @@ pub struct TrackRecord {
     pub occupancy_error: f64,
     /// Number of initial rounds that were run again.
     pub rounds: Option<RoundsRecord>,
-    /// The filter has just doubled the variance of the predicted shift.
-    pub distrust: bool,
     /// Largest predicted shift of log Z_k, nats, if it is so large that the filter increases its variance.
     pub jump: Option<f64>,
     /// Chains were resampled.
@@ -246,14 +242,14 @@ impl ChainTracker {
             jump = largest;
             shift
         };
-        let distrust = self.filter.get_mut().update(&mut shift, &measurement);
+        self.filter.get_mut().update(&mut shift, &measurement);
         self.steps += 1;
         self.last = record.last;
         self.posterior = record.posterior;
         self.pseudo_prior = pseudo_prior;
-        let lost = !occupancy_error.is_finite() || occupancy_error > LOST;
+        let lost = !occupancy_error.is_finite() || occupancy_error > CROWDED;
         let rounds = lost.then(|| self.start_again(new));
-        TrackRecord { measurement, occupancy_error, rounds, distrust, jump, resampled }
+        TrackRecord { measurement, occupancy_error, rounds, jump, resampled }
     }
 
     /// Mean and standard deviation of log f(v) over the chains' states, with [`ChainTracker::weights`].

@@ -4,15 +4,15 @@
 //! sound values is beyond four errors; other seeds, sizes and data are in docs/results.md.
 
 use super::Settled;
+use super::settling::CONSISTENT;
 use crate::tempering::{NEEDED_PER_CHAIN, RoundTrips};
 use crate::trust::{Doubt, Trust};
 
 /// Fewest chains whose spread is an error bar.
 const FEWEST: f64 = 10.0;
-/// Largest difference of the last two thirds of the equilibration, in errors.
-const DRIFT: f64 = 3.5;
-/// Correlation over chains of the thirds' errors beyond which chains that lag behind the model have not caught up with it.
-const FROZEN: f64 = 0.75;
+/// Correlation over chains of the thirds' errors beyond which chains that lag behind the model have not caught up with it; the largest that
+/// is extrapolated from.
+pub(super) const FROZEN: f64 = 0.75;
 /// Movement of the model during a round trip that chains can follow where reference states have most of the model's mass, so that little
 /// depends on the chains' states.
 const FOLLOWED_BY_THE_KNOWN: f64 = 40.0;
@@ -64,7 +64,7 @@ pub(super) fn verdict(evidence: &Evidence<'_>) -> Trust {
     }
     let Some(settled) = settled else { return trust };
     let drift = settled.drift_in_errors;
-    if drift.is_nan() || drift.abs() > DRIFT {
+    if drift.is_nan() || drift.abs() > CONSISTENT {
         trust.doubt(Doubt::Drift { sweeps: settled.sweeps, in_errors: drift });
     }
     let frozen = settled.correlation;

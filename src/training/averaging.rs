@@ -11,7 +11,7 @@ use crate::engine::{AS_A_NUMBER, NUMBERS_PER_TASK, fewest_tasks};
 use crate::model::Parameters;
 
 /// Fraction of the history that is averaged over: by default for the parameters, always for the evaluations that early stopping pools.
-pub(super) const WINDOW: f64 = 0.1;
+pub(crate) const WINDOW: f64 = 0.1;
 
 /// theta-bar and its window.
 #[derive(Clone, Debug)]

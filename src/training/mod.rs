@@ -12,6 +12,7 @@ pub mod update;
 pub(crate) use trainer::{LEAST_MARGINAL, Steps, temperatures};
 
 pub use averaging::Averaged;
+pub(crate) use averaging::WINDOW;
 pub use early_stopping::{Decision, EarlyStopping, EarlyStoppingConfig, Evaluation};
 pub use health::{Health, Likelihoods, TrainingState};
 pub use identity::{Changes, Identity, fields};

@@ -41,7 +41,7 @@ fn run(seed: u64, chains: usize) -> (Trainer, BTreeMap<u64, (bool, f64)>) {
     let config = Config::parse(&text, &[]).unwrap();
     let split = ztrack::data::SplitOptions { validation_fraction: 0.2, ..Default::default() };
     let splits = load(&config.data.source, &split, Path::new("")).unwrap();
-    let mut trainer = Trainer::new(&config, splits, &Device::default()).unwrap();
+    let mut trainer = Trainer::new(&config, splits, Device::default()).unwrap();
     // Of every evaluation whether it was sound, and the exact value of its model.
     let mut evaluations = BTreeMap::new();
     while let Some(evaluation) = trainer.next_evaluation().unwrap() {
@@ -102,7 +102,7 @@ fn models_in_doubt_stay_so_and_the_winner_is_audited_anew() {
     let config = Config::parse(text, &[]).unwrap();
     let split = ztrack::data::SplitOptions { validation_fraction: 0.2, ..Default::default() };
     let splits = load(&config.data.source, &split, Path::new("")).unwrap();
-    let mut trainer = Trainer::new(&config, splits, &Device::default()).unwrap();
+    let mut trainer = Trainer::new(&config, splits, Device::default()).unwrap();
     let mut stood_in = 0;
     while let Some(evaluation) = trainer.next_evaluation().unwrap() {
         assert!(!evaluation.log_z.trust.is_sound(), "two chains are no error bar");

@@ -25,7 +25,7 @@ fn trainer_with(settings: &[&str], options: &SplitOptions) -> Trainer {
     let settings: Vec<String> = settings.iter().map(ToString::to_string).collect();
     let config = Config::parse(common::TINY, &settings).unwrap();
     let splits = load(&config.data.source, options, Path::new("")).unwrap();
-    Trainer::new(&config, splits, &Device::default()).unwrap()
+    Trainer::new(&config, splits, Device::default()).unwrap()
 }
 
 /// log Z is that of the current model at every evaluation and at the end, however rarely the tracker steps.
@@ -292,7 +292,7 @@ fn without_exchange_pcd_is_plain() {
         let settings: Vec<String> = settings.iter().map(ToString::to_string).collect();
         let config = Config::parse(common::TINY, &settings).unwrap();
         let splits = load(&config.data.source, &SplitOptions::default(), Path::new("")).unwrap();
-        let trainer = Trainer::new(&config, splits.clone(), &Device::default()).unwrap();
+        let trainer = Trainer::new(&config, splits.clone(), Device::default()).unwrap();
         let visible = trainer.base().sample(40, config.seed, 1);
         let particles = Particles { visible, seed: config.seed, sweeps: 0 };
         let plain = Box::new(PersistentDivergence { sweeps: 1, particles });
@@ -343,7 +343,7 @@ fn two_modes(hidden: &str) -> (Config, Splits) {
 #[test]
 fn a_training_that_fails_is_mended() {
     let (config, splits) = two_modes("model.hidden=8");
-    let mut trainer = Trainer::new(&config, splits.clone(), &Device::default()).unwrap();
+    let mut trainer = Trainer::new(&config, splits.clone(), Device::default()).unwrap();
     let (mut states, mut mended, mut saved) = (Vec::new(), None, None);
     let (mut models, mut rate, mut rewinds) = (HashMap::new(), f64::INFINITY, 0);
     while let Some(evaluation) = trainer.next_evaluation().unwrap() {
@@ -387,7 +387,7 @@ fn a_training_that_fails_is_mended() {
     let saved = saved.unwrap();
     let kept = |state: &StateReader| state.part("best.").unwrap().to_bytes().unwrap();
     let mut resumed =
-        Trainer::resume(&config, splits, &Device::default(), &saved, Changes::Refused).unwrap();
+        Trainer::resume(&config, splits, Device::default(), &saved, Changes::Refused).unwrap();
     let mut state = StateWriter::new();
     resumed.save(&mut state);
     let again = StateReader::from_bytes("state", state.to_bytes().unwrap()).unwrap();
@@ -403,7 +403,7 @@ fn a_training_that_fails_is_mended() {
 fn a_training_that_fails_starts_anew_from_few_hidden_units() {
     let (config, splits) = two_modes("model.hidden=16");
     let Values::Binary(rows) = splits.train.values.clone() else { unreachable!() };
-    let mut trainer = Trainer::new(&config, splits.clone(), &Device::default()).unwrap();
+    let mut trainer = Trainer::new(&config, splits.clone(), Device::default()).unwrap();
     let likelihood =
         |trainer: &Trainer| mean_log_likelihood(trainer.current_parameters(), &rows).unwrap();
     let (mut best, mut remedies, mut saved) = (f64::NEG_INFINITY, Vec::new(), None);
@@ -434,7 +434,7 @@ fn a_training_that_fails_starts_anew_from_few_hidden_units() {
     assert_eq!(trainer.standing().training.state, TrainingState::Healthy);
     let saved = saved.unwrap();
     let mut resumed =
-        Trainer::resume(&config, splits, &Device::default(), &saved, Changes::Refused).unwrap();
+        Trainer::resume(&config, splits, Device::default(), &saved, Changes::Refused).unwrap();
     while resumed.next_evaluation().unwrap().is_some() {}
     assert_eq!(resumed.parameters(), trainer.parameters());
     assert_eq!(resumed.standing(), trainer.standing());
@@ -448,7 +448,7 @@ fn a_run_can_start_from_few_hidden_units_that_were_trained_exactly() {
     let Values::Binary(rows) = splits.train.values.clone() else { unreachable!() };
     let mut starts = [WeightStart::Random, WeightStart::Exact].map(|start| {
         config.model.start = start;
-        let mut trainer = Trainer::new(&config, splits.clone(), &Device::default()).unwrap();
+        let mut trainer = Trainer::new(&config, splits.clone(), Device::default()).unwrap();
         trainer.step().unwrap();
         assert_eq!(trainer.updates(), 0);
         let value = mean_log_likelihood(trainer.current_parameters(), &rows).unwrap();
@@ -461,7 +461,7 @@ fn a_run_can_start_from_few_hidden_units_that_were_trained_exactly() {
     trainer.save(&mut state);
     let state = StateReader::from_bytes("state", state.to_bytes().unwrap()).unwrap();
     let mut resumed =
-        Trainer::resume(&config, splits.clone(), &Device::default(), &state, Changes::Refused)
+        Trainer::resume(&config, splits.clone(), Device::default(), &state, Changes::Refused)
             .unwrap();
     for trainer in [&mut *trainer, &mut resumed] {
         trainer.next_evaluation().unwrap();
@@ -471,7 +471,7 @@ fn a_run_can_start_from_few_hidden_units_that_were_trained_exactly() {
         let (mut config, splits) = two_modes(setting);
         config.model.hidden = if setting.starts_with("model") { 10 } else { 16 };
         config.model.start = WeightStart::Exact;
-        let error = Trainer::new(&config, splits, &Device::default()).err().unwrap();
+        let error = Trainer::new(&config, splits, Device::default()).err().unwrap();
         assert!(error.to_string().contains("model.start"), "{error}");
     }
 }
@@ -501,7 +501,7 @@ fn trainer_of(rows: &BitMatrix, settings: &[&str]) -> Trainer {
     let config = Config::parse(common::TINY, &settings).unwrap();
     let data = Dataset::new("rows", Values::Binary(rows.clone()), None, None).unwrap();
     let splits = Splits::of(data, &SplitOptions::default()).unwrap();
-    Trainer::new(&config, splits, &Device::default()).unwrap()
+    Trainer::new(&config, splits, Device::default()).unwrap()
 }
 
 /// The length of every update, in nats of log f over all rows, and how often the ladder was lost before it.
@@ -575,7 +575,7 @@ fn the_exact_gradient_is_refused_for_large_layers() {
     let config = Config::parse(common::TINY, &settings).unwrap();
     let data = Dataset::new("rows", Values::Binary(in_two_groups()), None, None).unwrap();
     let splits = Splits::of(data, &SplitOptions::default()).unwrap();
-    let error = Trainer::new(&config, splits, &Device::default()).err().unwrap().to_string();
+    let error = Trainer::new(&config, splits, Device::default()).err().unwrap().to_string();
     assert!(error.contains("training.gradient") && error.contains("at most 20 units"), "{error}");
 }
 

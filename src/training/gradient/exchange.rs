@@ -10,7 +10,6 @@ use crate::checkpoint::{StateReader, StateWriter};
 use crate::engine::BitMatrix;
 use crate::engine::random::{Purpose, Streams, derived_seed};
 use crate::error::Result;
-use crate::tempering::Ladder;
 use crate::tempering::mixture::MixtureBase;
 use crate::tracking::{Model, SecondPopulation, TrackerOptions};
 
@@ -25,15 +24,8 @@ pub struct Exchange {
     count: usize,
     options: TrackerOptions,
     from_start: bool,
-    chains: Option<Chains>,
-}
-
-/// Tempered chains and what they were last swept at.
-struct Chains {
     /// From the mixture; and from the marginals, if these have found more.
-    populations: Vec<SecondPopulation>,
-    model: Model,
-    ladder: Ladder,
+    chains: Vec<SecondPopulation>,
 }
 
 impl Exchange {
@@ -46,7 +38,7 @@ impl Exchange {
         options: TrackerOptions,
         from_start: bool,
     ) -> Self {
-        Self { particles, bases, count, options, from_start, chains: None }
+        Self { particles, bases, count, options, from_start, chains: Vec::new() }
     }
 
     /// Number of chains of each population.
@@ -78,49 +70,41 @@ impl NegativePhase for Exchange {
     }
 
     fn mends(&self) -> bool {
-        self.chains.is_none()
+        self.chains.is_empty()
     }
 
     /// Starts the chains.
     fn mend(&mut self, start: Start<'_>) {
-        if self.chains.is_none() {
+        if self.chains.is_empty() {
             self.renew(start, &Arc::clone(&self.bases[0]));
         }
     }
 
     /// Adds chains from the marginals, half as many.
     fn widen(&mut self, start: Start<'_>) {
-        if self.chains.as_ref().is_none_or(|chains| chains.populations.len() > 1) {
-            return;
-        }
-        let population = self.population(&self.bases[1], 1, start);
-        if let Some(chains) = &mut self.chains {
-            chains.populations.push(population);
+        if self.chains.len() == 1 {
+            self.chains.push(self.population(&self.bases[1], 1, start));
         }
     }
 
     /// Replaces the chains from the mixture, or starts them.
     fn renew(&mut self, start: Start<'_>, base: &Arc<MixtureBase>) {
         let population = self.population(base, 0, start);
-        let (model, ladder) = (start.model.clone(), start.ladder.clone());
-        let chains = Chains { populations: Vec::new(), model, ladder };
-        let populations = &mut self.chains.get_or_insert(chains).populations;
-        populations.splice(..populations.len().min(1), [population]);
+        self.chains.splice(..self.chains.len().min(1), [population]);
     }
 
     fn restart(&mut self, start: Start<'_>, rows: &BitMatrix) {
         self.particles.restart(start, rows);
-        self.chains = None;
+        self.chains.clear();
         self.start(start);
     }
 
     /// A step of the chains, and swaps where they travel: chains that lost the ladder or make no round trips do not know the model
     /// better than the particles do.
     fn follow(&mut self, new: &Model) {
-        let Some(Chains { populations, model, ladder }) = &mut self.chains else { return };
         let particles = &mut self.particles.particles;
-        for (which, population) in (0..).zip(populations) {
-            let (record, _) = population.step(ladder, model, new);
+        for (which, population) in (0..).zip(&mut self.chains) {
+            let (record, _) = population.step(new);
             let state = &population.chains().chains;
             if record.rounds.is_some() || !state.round_trips.mixed() {
                 continue;
@@ -133,9 +117,8 @@ impl NegativePhase for Exchange {
             // The rows below are the chains'.
             let place = streams.row(u32::MAX).uniform();
             let first = (place * particles.visible.rows() as f64) as usize;
-            population.swap(ladder, new, &mut particles.visible, first, streams);
+            population.swap(&mut particles.visible, first, streams);
         }
-        *model = new.clone();
     }
 
     fn particles(&self) -> Option<&BitMatrix> {
@@ -144,25 +127,20 @@ impl NegativePhase for Exchange {
 
     fn save(&self, state: &mut StateWriter) {
         self.particles.save(state);
-        if let Some(chains) = &self.chains {
-            for (prefix, population) in PREFIXES.into_iter().zip(&chains.populations) {
-                population.write(prefix, state);
-            }
+        for (prefix, population) in PREFIXES.into_iter().zip(&self.chains) {
+            population.write(prefix, state);
         }
     }
 
     fn load(&mut self, state: &StateReader, start: Option<Start<'_>>) -> Result<()> {
         self.particles.load(state, start)?;
-        self.chains = None;
+        self.chains.clear();
         let Some(start) = start else { return Ok(()) };
         let read = |(prefix, count)| {
             SecondPopulation::read(prefix, state, start, count, self.options).transpose()
         };
-        let populations: Vec<_> =
+        self.chains =
             PREFIXES.into_iter().zip(self.counts()).filter_map(read).collect::<Result<_>>()?;
-        let (model, ladder) = (start.model.clone(), start.ladder.clone());
-        let any = !populations.is_empty();
-        self.chains = any.then_some(Chains { populations, model, ladder });
         // Chains of an earlier version, which had another base, begin anew.
         if self.from_start || state.has(&format!("{}chains.visible", PREFIXES[0])) {
             self.mend(start);
@@ -213,7 +191,7 @@ mod tests {
         let rounds = InitialRounds { sweeps: 1, most: 1, annealed_start: false };
         let mut exchange = exchange(&model, rounds);
         let mixed = |exchange: &Exchange| {
-            let chains = exchange.chains.as_ref().unwrap().populations[0].chains();
+            let chains = exchange.chains[0].chains();
             chains.chains.round_trips.mixed()
         };
         let (mut without, mut with) = (0, 0);
@@ -236,8 +214,8 @@ mod tests {
     fn swaps_keep_every_state() {
         let model = Model::on_host(gaussian_parameters(12, 6, 0.5, 2));
         let mut exchange = exchange(&model, InitialRounds::default());
-        let Chains { populations, ladder, .. } = exchange.chains.as_mut().unwrap();
-        let population = &mut populations[0];
+        let ladder = Ladder::linear(4, &Prior::Uniform).unwrap();
+        let population = &mut exchange.chains[0];
         let particles = &mut exchange.particles.particles.visible;
         let states = |chains: &SecondPopulation, particles: &BitMatrix| {
             let all = chains.chains().chains.visible.followed_by(particles);
@@ -247,12 +225,12 @@ mod tests {
         };
         let (before, old) = (states(population, particles), particles.clone());
         let streams = Streams::new(1, Purpose::Exchange, 1);
-        assert!((1..20).contains(&population.swap(ladder, &model, particles, 28, streams)));
+        assert!((1..20).contains(&population.swap(particles, 28, streams)));
         assert!(*particles != old);
         assert_eq!(states(population, particles), before);
         let evaluated = population.chains().evaluated().cached.clone();
         let base = mixture(&BaseDistribution::uniform(12));
-        let path = MixturePath { engine: model.engine.as_ref(), ladder, base: &base };
+        let path = MixturePath { engine: model.engine.as_ref(), ladder: &ladder, base: &base };
         assert_eq!(evaluated, path.evaluate(&population.chains().chains.visible).cached);
     }
 
@@ -266,7 +244,7 @@ mod tests {
         let mut exchange = exchange(&model, InitialRounds::default());
         for _ in 0..2 {
             exchange.widen(start);
-            assert_eq!(exchange.chains.as_ref().unwrap().populations.len(), 2);
+            assert_eq!(exchange.chains.len(), 2);
         }
         let mut state = StateWriter::new();
         exchange.save(&mut state);
@@ -274,8 +252,7 @@ mod tests {
         let mut again = self::exchange(&model, InitialRounds::default());
         again.load(&state, Some(start)).unwrap();
         let states = |exchange: &Exchange| {
-            let populations = &exchange.chains.as_ref().unwrap().populations;
-            let chains = populations.iter().map(|it| it.chains().chains.visible.clone());
+            let chains = exchange.chains.iter().map(|it| it.chains().chains.visible.clone());
             chains.chain([exchange.particles.particles.visible.clone()]).collect::<Vec<_>>()
         };
         let first = states(&exchange);
@@ -286,7 +263,7 @@ mod tests {
         }
         assert_eq!(states(&again), states(&exchange));
         // Without the chains from the mixture particles change too.
-        exchange.chains.as_mut().unwrap().populations.remove(0);
+        exchange.chains.remove(0);
         let before = states(&exchange).pop();
         exchange.follow(&model);
         assert_ne!(states(&exchange).pop(), before);
@@ -303,12 +280,11 @@ mod tests {
         let mut exchange = exchange(&model, InitialRounds::default());
         exchange.widen(start);
         let bases = |exchange: &Exchange| -> Vec<bool> {
-            let populations = &exchange.chains.as_ref().unwrap().populations;
-            populations.iter().map(|it| Arc::ptr_eq(it.base(), &other)).collect()
+            exchange.chains.iter().map(|it| Arc::ptr_eq(it.base(), &other)).collect()
         };
         exchange.renew(start, &other);
         assert_eq!(bases(&exchange), [true, false]);
-        exchange.chains = None;
+        exchange.chains.clear();
         exchange.renew(start, &other);
         assert_eq!(bases(&exchange), [true]);
     }
@@ -331,7 +307,7 @@ mod tests {
             let state = StateReader::from_bytes("a state", bytes).unwrap();
             let start = Start { model: &model, ladder: &ladder, base: &base };
             exchange.load(&state, Some(start)).unwrap();
-            assert_eq!(exchange.chains.is_some(), had_chains);
+            assert_eq!(!exchange.chains.is_empty(), had_chains);
         }
     }
 }

@@ -234,7 +234,7 @@ mod tests {
             audit = { share = 0.5, temperatures = 10000 }";
         let config = Config::parse(text, &[]).unwrap();
         let splits = config.data.load(None).unwrap();
-        let mut trainer = Trainer::new(&config, splits, &Device::default()).unwrap();
+        let mut trainer = Trainer::new(&config, splits, Device::default()).unwrap();
         let mut found = |updates, models| {
             trainer.updates = updates;
             trainer.temperatures_of_choice(models)

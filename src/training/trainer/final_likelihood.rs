@@ -267,7 +267,7 @@ mod tests {
             audit = { temperatures = 200 }";
         let config = Config::parse(text, &[]).unwrap();
         let splits = config.data.load(None).unwrap();
-        let trainer = Trainer::new(&config, splits, &Device::default()).unwrap();
+        let trainer = Trainer::new(&config, splits, Device::default()).unwrap();
         let model = trainer.parameters();
         let [choice, report] = [Pass::Choice, Pass::Report].map(|pass| {
             let annealed = trainer.annealed(&model, pass, 200).unwrap();

@@ -326,7 +326,7 @@ mod tests {
         let config = Config::parse(text, &settings.map(String::from)).unwrap();
         let options = SplitOptions { validation_fraction: 0.2, ..SplitOptions::default() };
         let splits = load(&config.data.source, &options, "".as_ref()).unwrap();
-        let mut trainer = Trainer::new(&config, splits, &Device::default()).unwrap();
+        let mut trainer = Trainer::new(&config, splits, Device::default()).unwrap();
         while trainer.next_evaluation().unwrap().is_some() {}
         assert_eq!(trainer.improved_late(StopReason::Finished), Some(200));
         assert_eq!(trainer.improved_late(StopReason::EarlyStopping), None);

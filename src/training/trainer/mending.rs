@@ -136,7 +136,7 @@ mod tests {
         let Source::BarsAndStripes(source) = &config.data.source else { unreachable!() };
         let source = Source::BarsAndStripes(*source);
         let splits = load(&source, &SplitOptions::default(), "".as_ref()).unwrap();
-        let mut trainer = Trainer::new(&config, splits, &Device::default()).unwrap();
+        let mut trainer = Trainer::new(&config, splits, Device::default()).unwrap();
         trainer.next_evaluation().unwrap().unwrap();
         trainer
     }

@@ -233,7 +233,7 @@ fn report(
     first: bool,
 ) -> Result<()> {
     let converged = |rounds: &RoundsRecord| rounds.end == RoundsEnd::Converged;
-    let leapt = record.rounds.is_some() || record.jump.is_some() || record.distrust;
+    let leapt = record.rounds.is_some() || record.jump.is_some();
     if first && leapt && record.rounds.as_ref().is_none_or(converged) {
         return recorder.notice(&Notice::FirstCorrections, update);
     }
@@ -244,9 +244,6 @@ fn report(
     }
     if let Some(nats) = record.jump {
         recorder.notice(&Notice::ModelMoved { nats }, update)?;
-    }
-    if record.distrust {
-        recorder.notice(&Notice::ErrorBarWidened, update)?;
     }
     Ok(())
 }

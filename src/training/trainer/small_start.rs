@@ -172,7 +172,7 @@ mod tests {
         let source = Source::BarsAndStripes(*source);
         let splits = load(&source, &SplitOptions::default(), Path::new("")).unwrap();
         let begun = |updates: u64| {
-            let mut trainer = Trainer::new(&config, splits.clone(), &Device::default()).unwrap();
+            let mut trainer = Trainer::new(&config, splits.clone(), Device::default()).unwrap();
             while trainer.updates < updates {
                 trainer.step().unwrap();
             }
