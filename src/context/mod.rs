@@ -41,9 +41,9 @@ struct End {
     shares: AtomicUsize,
     /// Whether a part of the work was left out.
     left: AtomicBool,
-    /// The number of questions after which it is cancelled, if that is not 0.
+    /// The number of questions so far, and that at which it is cancelled, if it is not 0.
     #[cfg(test)]
-    after: AtomicUsize,
+    asked: [AtomicUsize; 2],
 }
 
 /// Counts for as long as it exists.
@@ -185,6 +185,14 @@ impl Context {
             end.left.store(true, Ordering::Relaxed);
         }
         end.left.load(Ordering::Relaxed)
+    }
+
+    /// [`Context::is_interrupted`] as an error, to leave a loop by.
+    ///
+    /// # Errors
+    /// [`Error::Interrupted`].
+    pub(crate) fn go_on(&self) -> Result<()> {
+        if self.is_interrupted() { Err(Error::Interrupted) } else { Ok(()) }
     }
 
     /// Runs this rank's part of a computation. If it was cancelled on one rank and may be interrupted, all leave it.

@@ -19,14 +19,13 @@ use crate::training::{NoCheckpoints, StopReason, Trainer, run};
 impl Context {
     /// Is cancelled when so many questions have been asked.
     fn cancelled_after(self, questions: usize) -> Self {
-        self.end.after.store(questions, Ordering::Relaxed);
+        self.end.asked[1].store(questions, Ordering::Relaxed);
         self
     }
 
     pub(super) fn count(&self) {
-        if self.end.after.load(Ordering::Relaxed) > 0
-            && self.end.after.fetch_sub(1, Ordering::Relaxed) == 1
-        {
+        let [asked, last] = &self.end.asked;
+        if asked.fetch_add(1, Ordering::Relaxed) + 1 == last.load(Ordering::Relaxed) {
             self.cancel();
         }
     }
@@ -89,6 +88,35 @@ fn estimates_end_at_any_place() {
             }
         });
         assert!(early > 5, "{methods:?}: {early}");
+    }
+}
+
+/// Loops of any length are left, and not gone through without work.
+#[test]
+fn long_loops_are_left_soon() {
+    let parameters = gaussian_parameters(20, 24, 0.8, 1);
+    for method in
+        ["rts", "mbar", "ti-rb", "mixed", "sams", "wang-landau", "ais", "sandwich", "auto"]
+    {
+        for at in [40, 400] {
+            let context = Context::default().cancelled_after(at);
+            let settings = EstimateSettings {
+                methods: vec![method.parse().unwrap()],
+                sweeps: 100_000,
+                temperatures: Some(if ["ais", "sandwich"].contains(&method) {
+                    100_000
+                } else {
+                    10
+                }),
+                enumerates: false,
+                context: context.clone(),
+                ..Default::default()
+            };
+            let found = settings.run(&parameters, Starting::default(), &mut |_| {});
+            assert!(matches!(found, Err(Error::Interrupted)), "{method} {at}");
+            let asked = context.end.asked[0].load(Ordering::Relaxed);
+            assert!(asked < at + 2000, "{method} {at}: {asked} questions");
+        }
     }
 }
 

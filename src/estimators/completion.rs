@@ -107,6 +107,7 @@ impl Completing<'_> {
         let variables = &parameters.variables;
         let (shown, done) = (self.context().progress().alone(), AtomicUsize::new(0));
         let complete = |row: usize| {
+            self.context().go_on()?;
             let found = match conditional(row)? {
                 None => self.given(parameters, rows, row),
                 Some(model) if model.parameters.smaller_layer() <= LARGEST_EXACT => {

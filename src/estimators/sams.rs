@@ -42,7 +42,8 @@ impl Sams {
         for t in 1..=first_stage + self.sweeps {
             let gain = self.gain(t as f64, first_stage as f64, recursion.chain_count());
             recursion.step(gain.min(recursion.largest_gain()));
-            recursion.progress().at("sweeps", t, first_stage + self.sweeps);
+            recursion.context().go_on()?;
+            recursion.context().progress().at("sweeps", t, first_stage + self.sweeps);
             if t == first_stage {
                 recursion.forget_histogram();
             }

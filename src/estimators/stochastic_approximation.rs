@@ -13,7 +13,7 @@ use std::time::Instant;
 
 use super::estimate::with_rounding;
 use super::{Estimate, Method, at_least_two_chains};
-use crate::context::progress::Progress;
+use crate::context::Context;
 use crate::error::Result;
 use crate::numerics::Influence;
 use crate::tempering::{NEEDED_PER_CHAIN, SimulatedTempering};
@@ -68,8 +68,8 @@ impl<'a> Recursion<'a> {
     }
 
     /// Of the chains.
-    pub(super) fn progress(&self) -> &Progress {
-        self.chains.context().progress()
+    pub(super) fn context(&self) -> &Context {
+        self.chains.context()
     }
 
     /// S.

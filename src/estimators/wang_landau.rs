@@ -34,7 +34,8 @@ impl WangLandau {
         let mut gamma = recursion.largest_gain();
         let mut halving = true;
         for t in 1..=self.sweeps {
-            recursion.progress().at("sweeps", t, self.sweeps);
+            recursion.context().go_on()?;
+            recursion.context().progress().at("sweeps", t, self.sweeps);
             let last = 1.0 / t as f64;
             recursion.step(gamma);
             if !halving {

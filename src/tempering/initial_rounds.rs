@@ -89,7 +89,8 @@ impl InitialRounds {
                 });
             rounds.push((zeta, measurement.occupancy.clone()));
             occupancies.push(swept.occupancy);
-            let end = match (converged, rounds.len() >= self.most) {
+            let ends = rounds.len() >= self.most || chains.context().is_interrupted();
+            let end = match (converged, ends) {
                 (true, _) => RoundsEnd::Converged,
                 (false, true) => RoundsEnd::Exhausted,
                 (false, false) => {

@@ -94,6 +94,7 @@ impl<'a, P: TemperedPath> Tempering<'a, P> {
         let (mut words, mut taken) = (Vec::new(), 0);
         let mut used = vec![false; self.chains.len()];
         for _ in 0..looks {
+            self.path.context().go_on()?;
             self.path.context().progress().at("samples", taken, count);
             self.sweep(zeta, spacing.max(1));
             let at_one = (0..used.len()).filter(|&s| self.chains.temperatures[s] == last);

@@ -98,6 +98,7 @@ impl TemperedRun {
         let between_looks = sweeps.div_ceil((MOST_VALUES / n).clamp(LOOKS.0, LOOKS.1));
         let (mut counts, mut done) = (Counts::new(n, k), 0);
         while done < sweeps {
+            chains.context().go_on()?;
             // No block crosses the middle.
             let half = usize::from(2 * done >= sweeps);
             let end = if half == 0 { sweeps.div_ceil(2) } else { sweeps };

@@ -50,6 +50,7 @@ impl Automatic {
         let mut visible = base.sample(self.chains, self.seed, 0);
         let mut sweeps = 0;
         loop {
+            engine.context().go_on()?;
             let ladder = Ladder::new(&betas, &Prior::Uniform)?;
             let path = GeometricPath { engine, ladder: &ladder, base };
             let mut chains = TemperedChains::new(visible, ladder.len(), self.seed);

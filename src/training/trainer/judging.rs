@@ -6,7 +6,7 @@ use super::cooldown::Cooldown;
 use super::shortlist::{Candidate, Shortlist};
 use super::{EvaluationRecord, Source, StepRecord, Trainer};
 use crate::checkpoint::StateWriter;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::model::Parameters;
 use crate::record::{Notice, Run};
 use crate::tracking::LogLikelihood;
@@ -109,6 +109,9 @@ impl Trainer {
     /// As [`Trainer::step`] and [`Trainer::evaluate`].
     pub fn next_evaluation(&mut self) -> Result<Option<EvaluationRecord>> {
         while self.updates < self.total {
+            if self.context.is_cancelled() {
+                return Err(Error::Interrupted);
+            }
             let StepRecord::Updated(record) = self.step()? else { continue };
             if self.evaluation_due(self.updates)
                 && let Some(mut evaluation) = self.evaluate(record.as_ref())?
