@@ -188,4 +188,4 @@ fn without_averaging_weights_and_settling_a_run_is_what_it_was() {
     assert_eq!(found, GOLDEN);
 }
 
-const GOLDEN: &str = "7b066c4689668b17cad2f8004036c1cfdbf4a60c67b8b068fb4313fa6eec1102";
+const GOLDEN: &str = "291f56660d23da9bc41e390e38ebf5302c6dc2e27feee4f89978a29894c25c0b";
