@@ -3,6 +3,7 @@
 use serde::Serialize;
 
 use super::agreement::at_least;
+use super::request::check_sizes;
 use super::tempered::KeptRun;
 use super::{
     Agreement, Asked, Bias, Bound, Candidate, Estimate, Known, Method, Request, ScheduleSettings,
@@ -220,6 +221,10 @@ impl EstimateSettings {
             _ => start.known(engine),
         };
         let needs_start = self.keep || methods.iter().any(|method| method.needs_start());
+        if let Some(temperatures) = self.temperatures.filter(|_| needs_start) {
+            // Before the search for a start, which takes a while.
+            check_sizes(self.chains.max(2), temperatures, 0.0)?;
+        }
         // Curves are those of the path from a product distribution: temperatures of a mixture's path have no meaning of their own.
         if needs_start && !start.given && !self.schedule.needs_product() && !self.keep {
             // --temperatures applies to the methods; the search has its own short annealing and tempering.
