@@ -147,7 +147,7 @@ fn resumed() -> Target {
     let splits = load(&config.data.source, &Default::default(), std::path::Path::new("")).unwrap();
     Box::new(move |bytes| {
         let state = StateReader::from_bytes("state", bytes.to_vec()).map_err(|e| e.to_string())?;
-        let trainer = Trainer::resume(&config, splits.clone(), &device(), &state, Changes::Forced);
+        let trainer = Trainer::resume(&config, splits.clone(), device(), &state, Changes::Forced);
         let mut trainer = trainer.map_err(|e| e.to_string())?;
         trainer.step().map(drop).map_err(|e| e.to_string())
     })
@@ -160,7 +160,7 @@ fn device() -> ztrack::Device {
 fn state_bytes() -> Vec<u8> {
     let config = Config::parse(common::TINY, &[]).unwrap();
     let splits = load(&config.data.source, &Default::default(), std::path::Path::new("")).unwrap();
-    let mut trainer = Trainer::new(&config, splits, &device()).unwrap();
+    let mut trainer = Trainer::new(&config, splits, device()).unwrap();
     (0..4).for_each(|_| drop(trainer.step().unwrap()));
     let mut state = StateWriter::new();
     trainer.save(&mut state);

@@ -173,7 +173,10 @@ impl LogZTracker {
         };
         let Some(tracker) = &mut self.tracker else { return Err(not_started()) };
         tracker.set_settling(settling);
-        self.context.interruptible(|| Ok(tracker.settle(known)))?;
+        self.context.interruptible(|| {
+            tracker.settle(known);
+            Ok(())
+        })?;
         let bound = data.map_or(f64::NEG_INFINITY, |data| {
             mean_log_f(tracker.model().engine.as_ref(), &data).log_z_bound
         });
