@@ -16,7 +16,7 @@ fn state(settings: &[&str]) -> (Config, Splits, Vec<u8>) {
     let settings: Vec<_> = settings.iter().map(ToString::to_string).collect();
     let config = Config::parse(common::TINY, &settings).unwrap();
     let splits = load(&config.data.source, &Default::default(), Path::new("")).unwrap();
-    let mut trainer = Trainer::new(&config, splits.clone(), &device()).unwrap();
+    let mut trainer = Trainer::new(&config, splits.clone(), device()).unwrap();
     (0..6).for_each(|_| drop(trainer.step().unwrap()));
     let mut state = StateWriter::new();
     trainer.save(&mut state);
@@ -30,7 +30,7 @@ fn device() -> ztrack::Device {
 /// Resumes and takes a step; the error, if any.
 fn resume((config, splits, _): &(Config, Splits, Vec<u8>), bytes: Vec<u8>) -> Option<String> {
     let state = StateReader::from_bytes("state", bytes).unwrap();
-    match Trainer::resume(config, splits.clone(), &device(), &state, Changes::Refused) {
+    match Trainer::resume(config, splits.clone(), device(), &state, Changes::Refused) {
         Ok(mut trainer) => trainer.step().err().map(|error| error.to_string()),
         Err(error) => Some(error.to_string()),
     }

@@ -123,7 +123,7 @@ fn estimators_are_right_within_their_errors() {
 #[test]
 fn training_tracks_log_z_and_learns_variables() {
     let config = config(&[]);
-    let mut trainer = Trainer::new(&config, splits(2000), &device()).unwrap();
+    let mut trainer = Trainer::new(&config, splits(2000), device()).unwrap();
     let (mut sound, mut beyond, mut last) = (0, 0, f64::NAN);
     while let Some(evaluation) = trainer.next_evaluation().unwrap() {
         let exact = log_partition(&trainer.parameters()).unwrap();
@@ -202,15 +202,15 @@ fn rows_that_break_a_variable_are_refused() {
     *rows =
         BitMatrix::from_fn(rows.rows(), COLUMNS, |row, i| rows.get(row, i) || (row == 6 && i < 2));
     let refused = |settings: &[&str], splits: Splits| {
-        Trainer::new(&config(settings), splits, &device()).map(|_| ()).unwrap_err().to_string()
+        Trainer::new(&config(settings), splits, device()).map(|_| ()).unwrap_err().to_string()
     };
     let message = refused(&[], bad.clone());
     assert!(message.contains("validation rows, row 7: 2 of the columns 1 to 3"), "{message}");
     // As bits they are rows like others.
-    assert!(Trainer::new(&config(&["data.groups=false"]), bad, &device()).is_ok());
+    assert!(Trainer::new(&config(&["data.groups=false"]), bad, device()).is_ok());
     for (variables, expected) in [("3*3+", "26 columns"), ("26*1+", ""), ("13*2", "row 1")] {
         let setting = format!("data.variables=\"{variables}\"");
-        let made = Trainer::new(&config(&[&setting]), splits(500), &device());
+        let made = Trainer::new(&config(&[&setting]), splits(500), device());
         match made {
             Ok(trainer) => assert!(expected.is_empty() && trainer.parameters().variables.is_bits()),
             Err(error) => assert!(!expected.is_empty() && error.to_string().contains(expected)),

@@ -53,7 +53,7 @@ struct Point {
 }
 
 fn train(config: &Config, splits: Splits) -> (Vec<Point>, Parameters, u64) {
-    let mut trainer = Trainer::new(config, splits, &device()).unwrap();
+    let mut trainer = Trainer::new(config, splits, device()).unwrap();
     let mut points = Vec::new();
     while let Some(evaluation) = trainer.next_evaluation().unwrap() {
         let exact = log_partition(&trainer.parameters()).unwrap();

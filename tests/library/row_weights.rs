@@ -62,7 +62,7 @@ fn splits(rows: BitMatrix) -> Splits {
 }
 
 fn trainer(settings: &[&str], rows: BitMatrix) -> Trainer {
-    Trainer::new(&config(settings), splits(rows), &device()).unwrap()
+    Trainer::new(&config(settings), splits(rows), device()).unwrap()
 }
 
 #[test]
@@ -117,7 +117,7 @@ fn a_resumed_run_is_the_same_run() {
     (0..60).for_each(|_| drop(whole.step().unwrap()));
     let state = StateReader::from_bytes("state", state.to_bytes().unwrap()).unwrap();
     let resume = |settings: &[&str]| {
-        Trainer::resume(&config(settings), splits(repeated()), &device(), &state, Changes::Refused)
+        Trainer::resume(&config(settings), splits(repeated()), device(), &state, Changes::Refused)
     };
     let mut resumed = resume(&[]).unwrap();
     (0..60).for_each(|_| drop(resumed.step().unwrap()));
@@ -155,7 +155,7 @@ fn from_files(folder: &std::path::Path, weights: &str, source: &str) -> ztrack::
     }
     let config =
         config(&[&format!("data.weights=\"{weights}\""), &format!("data.source={source}")]);
-    Trainer::new(&config, config.data.load(Some(folder))?, &device())
+    Trainer::new(&config, config.data.load(Some(folder))?, device())
 }
 
 /// A row of weight nine is nine rows, wherever its weight stands.
@@ -165,7 +165,7 @@ fn weights_of_a_column_or_a_file_are_those_of_repeated_rows() {
     let model = gaussian_parameters(COLUMNS, 5, 0.7, 2);
     let mut plain = config(&[]);
     plain.data.similarity = None;
-    let plain = Trainer::new(&plain, splits(repeated()), &device()).unwrap();
+    let plain = Trainer::new(&plain, splits(repeated()), device()).unwrap();
     let all = plain.final_likelihood(&model).unwrap().train;
     let rows = distinct().rows() as f64;
     for (weights, source) in
@@ -227,7 +227,7 @@ fn a_run_goes_on_with_the_weights_it_started_with() {
         std::fs::write(folder.path().join("w.txt"), text).unwrap();
         let config = config(&["data.weights=\"w.txt\"", "data.source=bare.csv"]);
         let splits = config.data.load(Some(folder.path())).unwrap();
-        Trainer::resume(&config, splits, &device(), &state, Changes::Refused)
+        Trainer::resume(&config, splits, device(), &state, Changes::Refused)
     };
     let (_, weights) = weighted_table();
     assert!(resume(&weights).is_ok());
