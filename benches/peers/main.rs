@@ -214,10 +214,10 @@ fn work(what: &str, setting: &str) -> Result<Work, Failure> {
         }
         "ztrack training update" => training(n_visible, n_hidden, chains, &ztrack::Device::Host),
         "ztrack device sweeps" => {
-            let engine = OnBurn::new(&parameters, device()?);
+            let engine = OnBurn::new(&parameters, &device()?);
             Ok(Box::new(move || states.sweep(&engine, DEVICE_SWEEPS)))
         }
-        "ztrack device training update" => training(n_visible, n_hidden, chains, device()?.into()),
+        "ztrack device training update" => training(n_visible, n_hidden, chains, &device()?.into()),
         "burn device products" => products(n_visible, n_hidden, chains),
         _ => Err(format!("no work is called {what}").into()),
     }
