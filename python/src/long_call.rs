@@ -121,6 +121,13 @@ pub enum Message {
 
 type Call = Box<dyn FnOnce(Python<'_>) -> PyResult<()> + Send>;
 
+/// Work that waits for Python would hold up other work on the same threads.
+fn on_own_threads<T: Send>(work: impl FnOnce() -> ztrack::Result<T> + Send) -> ztrack::Result<T> {
+    let pool = rayon::ThreadPoolBuilder::new().build();
+    let invalid = |error| ztrack::Error::Invalid(format!("cannot start threads: {error}"));
+    pool.map_err(invalid)?.install(work)
+}
+
 /// Runs `work` on other threads in a context, from its turn on; the lines it sends go to `progress`, a callable of one string. An exception of a signal handler
 /// or of `progress` ends the work and is raised; `progress` ends it too by returning False, as `Interrupted`. With `within`, it also
 /// hears about every second how far the step at work is, or that it is at work.
@@ -139,7 +146,7 @@ pub fn long<T: Send>(
     let joined = std::thread::scope(|scope| {
         let (tell, told) = channel();
         let told = Mutex::new(told);
-        let worker = scope.spawn(move || Context::on_own_threads(move || work(tell, turn)));
+        let worker = scope.spawn(move || on_own_threads(move || work(tell, turn)));
         loop {
             let next = py.detach(|| match told.lock() {
                 Ok(told) => told.recv_timeout(LOOK),

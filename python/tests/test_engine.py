@@ -269,6 +269,28 @@ def test_threads_share_a_tracker_in_turn():
     assert len(found) == 4 and len(set(found)) == 1
 
 
+def test_a_call_that_waits_for_another_ends_alone():
+    engine = Machine(1)
+    tracker = ztrack.Tracker(engine=engine, chains=20, temperatures=2, settling=(3, 3))
+    tracker.update()
+    begun, found = threading.Event(), []
+
+    def slow(states, at, seed):
+        begun.set()
+        time.sleep(1)
+        return Machine.sweep(engine, states, at, seed)
+
+    engine.sweep = slow
+    thread = threading.Thread(target=lambda: found.append(tracker.evaluate().value))
+    thread.start()
+    begun.wait()
+    # Its line comes after a second, while the other call has sweeps left.
+    with pytest.raises(ztrack.Interrupted):
+        tracker.evaluate(progress=lambda line: False)
+    thread.join(60)
+    assert found == [tracker.evaluate().value]
+
+
 def test_what_is_for_rbms_alone_is_refused():
     with pytest.raises(ztrack.InvalidError, match="`data` is for RBMs"):
         ztrack.Tracker([[0, 1]], engine=Machine(1))

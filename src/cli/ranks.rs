@@ -59,12 +59,13 @@ mod single {
 mod parallel {
     use std::hash::{DefaultHasher, Hash, Hasher};
     use std::process::ExitCode;
+    use std::sync::Arc;
     use std::time::Duration;
 
     use anyhow::Result;
 
     use crate::cli::{failure, output};
-    use crate::collective::{Collective, Gathered, Launched, Session};
+    use crate::collective::{Collective, Gathered, Launched, Mpi, Session};
     use crate::context::Context;
 
     /// Time for the first rank to print an error common to all, before another rank prints it.
@@ -113,7 +114,7 @@ mod parallel {
         pub fn context(&self) -> Context {
             let context = Context::default();
             match &self.0 {
-                Some(session) => context.among(session.shared()),
+                Some(session) => context.among(Arc::<Mpi>::clone(session.ranks())),
                 None => context,
             }
         }

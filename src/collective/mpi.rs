@@ -15,7 +15,7 @@ use ::mpi::environment::Universe;
 use ::mpi::topology::SimpleCommunicator;
 use ::mpi::traits::{Communicator, CommunicatorCollectives, Root};
 
-use super::{Collective, Gathered, Ranks, Traffic};
+use super::{Collective, Gathered, Traffic};
 use crate::error::{Error, Result};
 
 /// Exit code of a job that a panic ended, as of any Rust program.
@@ -64,13 +64,8 @@ impl Session {
     }
 
     /// All ranks.
-    pub fn ranks(&self) -> &Mpi {
+    pub fn ranks(&self) -> &Arc<Mpi> {
         &self.ranks
-    }
-
-    /// The same, to be handed down.
-    pub(crate) fn shared(&self) -> Ranks {
-        Arc::<Mpi>::clone(&self.ranks)
     }
 }
 

@@ -35,7 +35,7 @@ pub struct Context {
 #[derive(Debug, Default)]
 struct End {
     cancelled: AtomicBool,
-    /// Values of [`Permit`].
+    /// Values of [`Context::permit`] in use.
     permits: AtomicUsize,
     /// Calls of [`Context::share`] at work, in which no other rank waits.
     shares: AtomicUsize,
@@ -47,7 +47,7 @@ struct End {
 }
 
 /// Counts for as long as it exists.
-struct Counted<'a>(&'a AtomicUsize);
+pub(crate) struct Counted<'a>(&'a AtomicUsize);
 
 impl<'a> Counted<'a> {
     fn new(count: &'a AtomicUsize) -> Self {
@@ -61,11 +61,6 @@ impl Drop for Counted<'_> {
         self.0.fetch_sub(1, Ordering::Relaxed);
     }
 }
-
-/// See [`Context::permit`].
-pub(crate) struct Permit<'a>(
-    #[allow(dead_code, reason = "it counts until it is dropped")] Counted<'a>,
-);
 
 impl Default for Context {
     fn default() -> Self {
@@ -115,6 +110,13 @@ impl Context {
         self.clone().among(Arc::new(Solo))
     }
 
+    /// For work that every rank does in full: where there are others nothing ends it, because they would wait for this rank.
+    #[cfg(feature = "burn")]
+    pub(crate) fn undivided(&self) -> Self {
+        let end = if self.ranks.size() > 1 { Arc::default() } else { Arc::clone(&self.end) };
+        Self { end, ..self.alone() }
+    }
+
     /// Where models are computed.
     pub fn device(&self) -> &Device {
         &self.device
@@ -136,6 +138,11 @@ impl Context {
         self.end.left.store(false, Ordering::Relaxed);
     }
 
+    /// Whether it was cancelled on any of its ranks, all of which ask.
+    pub(crate) fn is_cancelled_anywhere(&self) -> bool {
+        self.ranks.any(self.is_cancelled())
+    }
+
     /// Whether it was cancelled.
     pub fn is_cancelled(&self) -> bool {
         self.end.cancelled.load(Ordering::Relaxed)
@@ -143,8 +150,8 @@ impl Context {
 
     /// While the value exists, the computation may be interrupted: after [`Context::cancel`] loops over sweeps and steps of annealing end
     /// early, and what follows computes values that mean nothing. [`Context::check`] says so afterwards.
-    pub(crate) fn permit(&self) -> Permit<'_> {
-        Permit(Counted::new(&self.end.permits))
+    pub(crate) fn permit(&self) -> Counted<'_> {
+        Counted::new(&self.end.permits)
     }
 
     /// To be called after work with a [`Context::permit`].
@@ -223,16 +230,5 @@ impl Context {
     /// Its progress, from now on.
     pub fn watch(&self) -> Watch {
         Watch::new(Arc::clone(&self.progress))
-    }
-
-    /// Runs `work` on threads of its own, so that it does not wait for work of others.
-    ///
-    /// # Errors
-    /// Those of `work`, and a system without threads.
-    pub fn on_own_threads<T: Send>(work: impl FnOnce() -> Result<T> + Send) -> Result<T> {
-        let pool = rayon::ThreadPoolBuilder::new().build();
-        let pool =
-            pool.map_err(|error| Error::Invalid(format!("cannot start threads: {error}")))?;
-        pool.install(work)
     }
 }

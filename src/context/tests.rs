@@ -194,3 +194,24 @@ fn trainings_end_at_any_place() {
         assert!(found.iter().all(|it| it.0.len() == found[0].0.len()));
     }
 }
+
+/// On a device of Burn every rank does all of the work, and the others would wait for one that leaves it.
+#[cfg(feature = "burn")]
+#[test]
+fn ranks_that_do_the_same_end_together() {
+    let device = || {
+        #[allow(deprecated)]
+        crate::context::Device::Burn(burn::tensor::Device::ndarray())
+    };
+    let whole = trained(&Context::from(device())).unwrap();
+    for at in [1, 30] {
+        let found = on_ranks(2, |context| {
+            let context = context.on(device());
+            let cancelled = context.ranks().rank() == 1;
+            trained(&if cancelled { context.cancelled_after(at) } else { context }).unwrap()
+        });
+        assert_eq!(found[0], found[1]);
+        assert_eq!(found[0].0[..], whole.0[..found[0].0.len()]);
+        assert_eq!(found[0].1, StopReason::Interrupted);
+    }
+}

@@ -13,7 +13,7 @@ impl Parameters {
             Device::Host => Arc::new(Host::new(self).within(context.clone())),
             #[cfg(feature = "burn")]
             Device::Burn(device) => {
-                Arc::new(crate::engine::OnBurn::new(self, device).within(context.alone()))
+                Arc::new(crate::engine::OnBurn::new(self, device).within(context.undivided()))
             }
         }
     }

@@ -9,7 +9,6 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::verdict::FROZEN;
 use crate::numerics::Table;
 use crate::tempering::{Measurement, Occupancy};
 
@@ -17,6 +16,8 @@ use crate::tempering::{Measurement, Occupancy};
 pub(super) const CONSISTENT: f64 = 3.0;
 /// Correlation of the thirds over chains up to which no more sweeps are run.
 const DECORRELATED: f64 = 0.3;
+/// Largest correlation that is extrapolated from.
+const LARGEST_CORRELATION: f64 = 0.9;
 
 /// Number of sweeps at fixed parameters for an evaluation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -145,7 +146,7 @@ fn compare(before: &Measurement, last: &Measurement) -> (f64, f64, f64) {
     let noise = last.influence.minus(&before.influence).variance();
     let drift = last.log_z[top] - before.log_z[top];
     let correlation = last.influence.correlation(&before.influence);
-    let kept = correlation.clamp(0.0, FROZEN);
+    let kept = correlation.clamp(0.0, LARGEST_CORRELATION);
     let left = drift.abs() * kept / (1.0 - kept);
     let memory = (left + 0.5 * (drift * drift - noise).max(0.0).sqrt()).powi(2);
     (in_errors(drift, noise), correlation, memory)
@@ -217,7 +218,7 @@ mod tests {
         let (before, last) = (measurement(5.0, &parts(1.0)), measurement(8.0, &parts(0.0)));
         let (_, correlation, memory) = compare(&before, &last);
         let noise = last.influence.minus(&before.influence).variance();
-        let rho = correlation.clamp(0.0, FROZEN);
+        let rho = correlation.clamp(0.0, LARGEST_CORRELATION);
         let expected = 3.0 * rho / (1.0 - rho) + 0.5 * (9.0 - noise).max(0.0).sqrt();
         assert!((0.3..0.9).contains(&correlation) && noise < 4.0, "{correlation} {noise}");
         assert!((memory.sqrt() - expected).abs() < 1e-9, "{memory} {expected}");

@@ -10,9 +10,8 @@ use crate::trust::{Doubt, Trust};
 
 /// Fewest chains whose spread is an error bar.
 const FEWEST: f64 = 10.0;
-/// Correlation over chains of the thirds' errors beyond which chains that lag behind the model have not caught up with it; the largest that
-/// is extrapolated from.
-pub(super) const FROZEN: f64 = 0.75;
+/// Correlation over chains of the thirds' errors beyond which chains that lag behind the model have not caught up with it.
+const FROZEN: f64 = 0.75;
 /// Movement of the model during a round trip that chains can follow where reference states have most of the model's mass, so that little
 /// depends on the chains' states.
 const FOLLOWED_BY_THE_KNOWN: f64 = 40.0;

@@ -109,7 +109,7 @@ impl Trainer {
     /// As [`Trainer::step`] and [`Trainer::evaluate`].
     pub fn next_evaluation(&mut self) -> Result<Option<EvaluationRecord>> {
         while self.updates < self.total {
-            if self.context.is_cancelled() {
+            if self.context.is_cancelled_anywhere() {
                 return Err(Error::Interrupted);
             }
             let StepRecord::Updated(record) = self.step()? else { continue };

@@ -95,7 +95,6 @@ pub fn run(
 ) -> Result<Outcome> {
     let mut live = Live::default();
     let context = trainer.context.clone();
-    let ranks = context.ranks();
     let every = trainer.config.checkpoint.every;
     // A resumed run has shown them already.
     let new = trainer.tracker.is_none();
@@ -106,7 +105,7 @@ pub fn run(
         if let Some(reason) = trainer.over() {
             break reason;
         }
-        if ranks.any(context.is_cancelled()) {
+        if context.is_cancelled_anywhere() {
             break StopReason::Interrupted;
         }
         let before = Before::of(trainer);
@@ -117,7 +116,7 @@ pub fn run(
             recorder.progress(&live.progress(trainer, Some(doing)));
         }
         let done = step(trainer, recorder, checkpoints, &mut live)
-            .and_then(|()| trainer.compare_ranks(ranks));
+            .and_then(|()| trainer.compare_ranks(context.ranks()));
         match done {
             Ok(()) => {}
             Err(Error::Interrupted) => {
