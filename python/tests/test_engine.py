@@ -270,24 +270,38 @@ def test_threads_share_a_tracker_in_turn():
 
 
 def test_a_call_that_waits_for_another_ends_alone():
-    engine = Machine(1)
-    tracker = ztrack.Tracker(engine=engine, chains=20, temperatures=2, settling=(3, 3))
-    tracker.update()
-    begun, found = threading.Event(), []
+    # What an update copies: the engine, not the events of its sweep.
+    begun, free, sweeps, seen = threading.Event(), threading.Event(), [], []
+    right = Machine(1)
 
     def slow(states, at, seed):
         begun.set()
-        time.sleep(1)
-        return Machine.sweep(engine, states, at, seed)
+        assert free.wait(60)
+        if seen:
+            time.sleep(0.2)
+        sweeps.append(seed)
+        return Machine.sweep(right, states, at, seed)
 
-    engine.sweep = slow
+    free.set()
+    tracker = ztrack.Tracker(engine=with_sweep(right, slow), chains=20, temperatures=2, settling=(3, 3))
+    tracker.update()
+    begun.clear()
+    free.clear()
+    found = []
     thread = threading.Thread(target=lambda: found.append(tracker.evaluate().value))
     thread.start()
-    begun.wait()
-    # Its line comes after a second, while the other call has sweeps left.
+    assert begun.wait(60)
+
+    # Ended while the other call is in a sweep and has more of them left.
+    def end(line):
+        seen.append(len(sweeps))
+        free.set()
+        return False
+
     with pytest.raises(ztrack.Interrupted):
-        tracker.evaluate(progress=lambda line: False)
+        tracker.evaluate(progress=end)
     thread.join(60)
+    assert seen and len(sweeps) > seen[0] + 1
     assert found == [tracker.evaluate().value]
 
 
