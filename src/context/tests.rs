@@ -199,10 +199,7 @@ fn trainings_end_at_any_place() {
 #[cfg(feature = "burn")]
 #[test]
 fn ranks_that_do_the_same_end_together() {
-    let device = || {
-        #[allow(deprecated)]
-        crate::context::Device::Burn(burn::tensor::Device::ndarray())
-    };
+    let device = || crate::context::Device::from(burn::tensor::Device::default());
     let whole = trained(&Context::from(device())).unwrap();
     for at in [1, 30] {
         let found = on_ranks(2, |context| {
