@@ -2,7 +2,6 @@
 
 mod alpha;
 mod bound;
-mod budget;
 mod chain_state;
 mod filter;
 mod kalman;
