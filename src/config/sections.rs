@@ -254,7 +254,7 @@ section! {
         /// Sweeps of settling; 0 for none.
         sweeps: Automatic<usize> = Automatic::Auto => size(0)
             .auto("60, as few as 24 where `tempering.share` asks for it, and those of half a round trip where the model moves faster than the chains").unit("Gibbs sweeps").example("60");
-        /// Most sweeps, where chains have not equilibrated.
+        /// Most sweeps, where chains have not equilibrated; one of two populations of chains may leave some of its sweeps to the other.
         most: Automatic<usize> = Automatic::Auto
             => auto("what `tempering.share` leaves, at most 2000").unit("Gibbs sweeps").example("500");
     }

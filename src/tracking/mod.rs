@@ -2,6 +2,7 @@
 
 mod alpha;
 mod bound;
+mod budget;
 mod chain_state;
 mod filter;
 mod kalman;

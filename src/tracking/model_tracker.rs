@@ -8,6 +8,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use super::Settling;
+use super::budget::{Pace, divided};
 use super::preferred::Preferred;
 use super::reported::is_below;
 use super::second_population::{PREFIX as SECOND, above};
@@ -223,9 +224,13 @@ impl ModelTracker {
         let options = self.chains.options;
         let rows = known.rows(&self.chains.chains.visible);
         let Self { chains, model, ladder, base, second, .. } = self;
-        let mut of_second = second.as_mut().and_then(SecondPopulation::settle);
+        let mut parts = [options.settling; 2];
+        if let Some(second) = second {
+            parts = divided(options.settling, [Pace::from(&*chains), Pace::from(&second.chains)]);
+        }
+        let mut of_second = second.as_mut().and_then(|it| it.settle(parts[1]));
         let path = GeometricPath { engine: model.engine.as_ref(), ladder, base };
-        let mut of_first = chains.settle(&path);
+        let mut of_first = chains.settle_within(&path, parts[0]);
         let used = |it: &&Samples| options.has(Part::KnownShare) && !it.weights.is_empty();
         let tracked = second.as_ref().map_or(&*chains, |second| &second.chains).found(false);
         let samples = [&of_first, &of_second].map(|it| it.as_ref().filter(used));
@@ -240,14 +245,14 @@ impl ModelTracker {
         self.restarted = options.has(Part::Restart) && is_below(&chains.found(false), bound);
         if self.restarted {
             chains.start_from(path, &states);
-            of_first = chains.settle(&path);
+            of_first = chains.settle_within(&path, parts[0]);
         }
         if let (Some(missed), Some(second)) = (&preferred, second.as_mut())
             && (missed.are_missed || is_below(&tracked, bound))
             && let Some(new) = second.renewed([&rows, &missed.visible], seed, update)
         {
             *second = new;
-            of_second = second.settle();
+            of_second = second.settle(parts[1]);
             (self.restarted, self.found.renewed) = (true, true);
         }
         self.found.restarts += u64::from(self.restarted);

@@ -21,8 +21,6 @@ pub enum Part {
     PreferredStates,
     /// Chains that missed reference states are re-initialised from these.
     Restart,
-    /// Chains from the mixture start again for an evaluation where the model moved further than they can follow.
-    StartAgain,
 }
 
 /// Some of them.
@@ -44,7 +42,7 @@ impl Parts {
 
 impl Part {
     /// All of them with their names.
-    pub const LIST: [(&str, Self); 10] = [
+    pub const LIST: [(&str, Self); 9] = [
         ("backward shift", Self::BackwardShift),
         ("lineages", Self::Lineages),
         ("shared weights", Self::SharedWeights),
@@ -54,6 +52,5 @@ impl Part {
         ("known share", Self::KnownShare),
         ("preferred states", Self::PreferredStates),
         ("restart", Self::Restart),
-        ("start again", Self::StartAgain),
     ];
 }

@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use super::settle::Samples;
 use super::settling::CONSISTENT;
-use super::{ChainTracker, Model, Part, Start, TrackRecord, TrackerOptions};
+use super::{ChainTracker, Model, Settling, Start, TrackRecord, TrackerOptions};
 use crate::checkpoint::{StateReader, StateWriter};
 use crate::engine::BitMatrix;
 use crate::engine::random::{Purpose, Streams, derived_seed};
@@ -126,15 +126,11 @@ impl SecondPopulation {
         chains.swap(&path, particles, first, streams)
     }
 
-    /// Sweeps of a copy of the chains at fixed parameters. Chains that lag behind the model start again before: annealed from the mixture, they
-    /// remember no earlier model.
-    pub(super) fn settle(&mut self) -> Option<Samples> {
+    /// Sweeps of a copy of the chains at fixed parameters.
+    pub(super) fn settle(&mut self, settling: Settling) -> Option<Samples> {
         let Self { chains, base, model, ladder } = self;
         let path = MixturePath { engine: model.engine.as_ref(), ladder, base };
-        if chains.options.has(Part::StartAgain) && chains.lags() {
-            chains.start_again(&path);
-        }
-        chains.settle(&path)
+        chains.settle_within(&path, settling)
     }
 
     /// Stores the chains and their mixture, in arrays whose names start with `prefix`.
@@ -291,50 +287,26 @@ mod tests {
         assert!((above(of(5.2, true), of(5.0, true)) + 2.0_f64.sqrt()).abs() < 1e-9);
     }
 
-    fn population(
-        model: &Model,
-        initial_rounds: InitialRounds,
-        without: Parts,
-    ) -> SecondPopulation {
+    /// Whether a population is kept after a collapse by a model that jumps, `sweeps` sweeps after its start.
+    fn kept_after_a_collapse(initial_rounds: InitialRounds, sweeps: u64) -> bool {
         let ladder = Ladder::linear(10, &Prior::Uniform).unwrap();
         let base = MixtureBase::new(vec![BaseDistribution::uniform(24)], &[1.0]).unwrap();
         let options = TrackerOptions {
             smoothing: Smoothing::Kalman,
             sweeps: 2,
             weighted: true,
-            settling: Settling { sweeps: 24, most: 24 },
-            without,
+            settling: Settling { sweeps: 0, most: 0 },
+            without: Parts::default(),
             beta_update: BetaUpdate::Collapsed,
             initial_rounds,
         };
-        SecondPopulation::start(model, &ladder, Arc::new(base), 40, 1, options)
-    }
-
-    /// Chains that lag start again for an evaluation, the others go on.
-    #[test]
-    fn chains_that_lag_start_again() {
-        let settled = |movement, without| {
-            let model = Model::on_host(gaussian_parameters(24, 4, 0.5, 1));
-            let mut population = population(&model, InitialRounds::default(), without);
-            population.step(&model);
-            population.chains.movement = movement;
-            population.settle().unwrap();
-            (population.chains.steps, population.chains.lags())
-        };
-        assert_eq!(settled(0.0, Parts::default()), (1, false));
-        assert_eq!(settled(1e3, Parts::default()), (0, false));
-        assert_eq!(settled(1e3, Parts::default().and(Part::StartAgain)), (1, true));
-    }
-
-    /// Whether a population is kept after a collapse by a model that jumps, `sweeps` sweeps after its start.
-    fn kept_after_a_collapse(initial_rounds: InitialRounds, sweeps: u64) -> bool {
         let model = |scale| {
             let mut parameters = gaussian_parameters(24, 4, 0.1, 1);
             parameters.visible_bias.fill(scale);
             Model::on_host(parameters)
         };
         let (old, new) = (model(0.0), model(-9.0));
-        let mut population = population(&old, initial_rounds, Parts::default());
+        let mut population = SecondPopulation::start(&old, &ladder, Arc::new(base), 40, 1, options);
         population.chains.chains.sweeps = sweeps;
         assert!(population.step(&old).1 && population.chains.steps == 1);
         let kept = population.step(&new).1;

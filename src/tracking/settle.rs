@@ -52,7 +52,16 @@ impl ChainTracker {
     ///
     /// Returns the states of the copy; `None` if equilibration is switched off.
     pub fn settle(&mut self, path: &dyn TemperedPath) -> Option<Samples> {
-        let TrackerOptions { beta_update, mut settling, .. } = self.options;
+        self.settle_within(path, self.options.settling)
+    }
+
+    /// The same with other numbers of sweeps.
+    pub(super) fn settle_within(
+        &mut self,
+        path: &dyn TemperedPath,
+        mut settling: Settling,
+    ) -> Option<Samples> {
+        let TrackerOptions { beta_update, .. } = self.options;
         if !self.options.has(Part::Equilibration) {
             settling.most = settling.sweeps;
         }
