@@ -230,11 +230,11 @@ section! {
         /// Most time that tracking may take; what `tempering.every` chosen by itself keeps to. 0 for no tracking: one evaluation after the last update. Not for the tempered gradient.
         share: f64 = 1.0 => range(0.0..).unit("times the time of training").example("0.5");
         /// Components of a mixture fitted to the training rows, from which a second population of half as many chains starts; the two must
-        /// agree. 0 for no second population.
+        /// agree. 0 for no second population: what the first one misses does not show then.
         mixture: usize = 16 => unit("components").example("0");
         /// Whether chains carry weights for how the model moved under them.
         weighted: Automatic<bool> = Automatic::Auto => auto("true").example("true");
-        /// Sweeps of a copy of the chains at fixed parameters for an evaluation; false for none.
+        /// Sweeps of a copy of the chains at fixed parameters for an evaluation; false for none: more values are wrong without a doubt then.
         settling: SettlingConfig = SettlingConfig::default() => short(Short::Off("sweeps")).example("false");
         /// How chains redraw their temperature: "collapsed" (from q(k|v)) or { joint = n } (from q(k|v,h), n times a sweep).
         beta_update: BetaUpdate = BetaUpdate::Collapsed => example("{ joint = 2 }");

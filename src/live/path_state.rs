@@ -75,7 +75,7 @@ impl<P: TemperedPath> PathTracker<P> {
         if let Some(path) = tracked {
             let (chains, options) = (found.chains(), found.options());
             let tracker = ChainTracker::read("", &path, chains, options, &state)?;
-            found.evaluated = saved.trust.map(|trust| LogZ { trust, ..tracker.found(false) });
+            found.evaluated = saved.trust.map(|trust| LogZ { trust, ..tracker.found_alone(false) });
             found.tracked = Some((path, tracker));
         }
         Ok(found)

@@ -104,7 +104,7 @@ impl<P: TemperedPath> PathTracker<P> {
         let (path, tracker) = self.tracked.as_mut().ok_or_else(super::not_started)?;
         tracker.set_settling(settling);
         path.context().interruptible(|| Ok(tracker.settle(path)))?;
-        let LogZ { value, std_error, trust } = tracker.found(false);
+        let LogZ { value, std_error, trust } = tracker.found_alone(false);
         let infinite = !(value.is_finite() && std_error.is_finite());
         let doubt = infinite.then_some(Doubt::NotFinite { value, std_error });
         let trust = Trust::unless(doubt).and(trust);

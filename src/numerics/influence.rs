@@ -74,13 +74,11 @@ impl Influence {
         self.0.iter_mut().zip(&other.0).for_each(|(own, new)| *own += gain * (new - *own));
     }
 
-    /// Weight of a new estimate beside this old one of the same chains with the smallest combined variance: the minimum of (1 - g)^2 old +
-    /// g^2 new + 2 g (1 - g) covariance, in [0, 1].
-    pub(crate) fn best_gain(&self, new: &Self) -> f64 {
-        let both = self.covariance(new);
+    /// Weight of a new estimate beside this old one by their precisions. Their covariance is left out: the minimum of the variance as few
+    /// chains show it would be too small, the more so the more often estimates are combined.
+    pub(crate) fn gain(&self, new: &Self) -> f64 {
         let (old, new) = (self.variance(), new.variance());
-        let total = old + new - 2.0 * both;
-        if total > 0.0 { ((old - both) / total).clamp(0.0, 1.0) } else { 1.0 }
+        if old + new > 0.0 { old / (old + new) } else { 1.0 }
     }
 }
 
@@ -98,9 +96,9 @@ mod tests {
             (influence(&[2.0, -2.0, 2.0, -2.0]), influence(&[1.0, 1.0, -1.0, -1.0]));
         assert!((wide.variance() - 16.0 / 12.0).abs() < 1e-12);
         assert_eq!(wide.covariance(&narrow), 0.0);
-        assert!((wide.best_gain(&narrow) - 0.8).abs() < 1e-12);
-        // Equal contributions to both: combining gains nothing.
-        assert_eq!(wide.best_gain(&wide), 1.0);
+        assert!((wide.gain(&narrow) - 0.8).abs() < 1e-12);
+        assert_eq!(wide.gain(&wide), 0.5);
+        assert_eq!(Influence::none(4).gain(&Influence::none(4)), 1.0);
         assert!((wide.correlation(&wide) - 1.0).abs() < 1e-12);
     }
 

@@ -13,7 +13,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::chain_state::lengths;
-use super::filter::{Filter, MEASUREMENT_MEMORY};
+use super::filter::{Filter, STEP_MEMORY};
 use super::{Shift, Smoothing};
 use crate::numerics::Influence;
 use crate::tempering::Measurement;
@@ -68,8 +68,8 @@ impl Filter for AlphaSmoother {
         let step = measurement.log_z[last] - self.log_z[last];
         let noise = measurement.influence.minus(&self.influence).variance();
         self.approach(measurement, self.alpha);
-        self.square_lag = MEASUREMENT_MEMORY * self.square_lag
-            + (1.0 - MEASUREMENT_MEMORY) * (step * step - noise);
+        self.square_lag =
+            STEP_MEMORY * self.square_lag + (1.0 - STEP_MEMORY) * (step * step - noise);
     }
 
     fn approach(&mut self, measurement: &Measurement, gain: f64) {
@@ -108,7 +108,7 @@ mod tests {
     fn without_noise_the_error_bar_is_the_lag() {
         for alpha in [0.05, 0.2, 0.5] {
             let mut smoother = AlphaSmoother::new(alpha, &measurement(0.0, &[0.0; CHAINS]));
-            let steps = 400;
+            let steps = 2000;
             for t in 1..=steps {
                 smoother.update(
                     &mut || unreachable!(),

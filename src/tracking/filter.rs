@@ -9,9 +9,11 @@ use crate::keys::choice;
 use crate::numerics::Influence;
 use crate::tempering::Measurement;
 
-/// Memory of the variance of measurements, and of their squared distances from the filter.
-pub(super) const MEASUREMENT_MEMORY: f64 = 0.95;
-/// Memory of what the model's steps do: the variance of predicted shifts, their innovations, the movement of the chains' weights.
+/// Memory of the variance of measurements. A short one makes log Z too high: where few chains
+/// are at beta = 0, a measurement is high and its variance small.
+pub(super) const MEASUREMENT_MEMORY: f64 = 0.99;
+/// Memory of what the model's steps do: the variance of predicted shifts, their innovations, squared distances of measurements from eq. 24, the
+/// movement of the chains' weights.
 pub(super) const STEP_MEMORY: f64 = 0.98;
 
 choice! {

@@ -20,12 +20,12 @@ impl ModelTracker {
         };
         let Found { known, preferred, above, .. } = &self.found;
         let is_known = known.beside(self.chains.log_z()).is_some();
-        let first = held_against(self.chains.found(is_known), bound);
         let mut found = match &self.second {
             Some(SecondPopulation { chains, .. }) => {
-                together(first, held_against(chains.found(false), bound), above[1])
+                let [first, second] = [self.chains.found(is_known), chains.found(false)];
+                together(held_against(first, bound), held_against(second, bound), above[1])
             }
-            None => first,
+            None => held_against(self.chains.found_alone(is_known), bound),
         };
         if !self.first_is_lower(&found) {
             hold_against_share(&mut found, known);

@@ -16,7 +16,7 @@ use crate::engine::BitMatrix;
 use crate::engine::random::{Purpose, Streams, derived_seed};
 use crate::error::{Error, Result};
 use crate::tempering::mixture::{
-    BROAD_COMPONENTS, MixtureBase, MixturePath, TEMPER, WeightedRows, fit,
+    BROAD_COMPONENTS, MixtureBase, MixturePath, REVISITED, TEMPER, WeightedRows, fit, with_broad,
 };
 use crate::tempering::{
     BaseDistribution, Ladder, NEEDED_PER_CHAIN, TemperedChains, TemperedPath, WINDOW, systematic,
@@ -81,6 +81,7 @@ impl SecondPopulation {
         let rows = WeightedRows::alike(rows.spread(OTHERS)).with(&missed, SHARE_OF_MISSED);
         let components = self.base.components().len().saturating_sub(BROAD_COMPONENTS).max(1);
         let base = fit(&model.parameters, &rows, components, seed).ok()?;
+        let base = with_broad(&base, REVISITED).ok()?;
         let count = self.chains.chains.len();
         let new = Self::start(model, ladder, Arc::new(base), count, seed, self.chains.options);
         new.chains.chains.round_trips.travel().then_some(new)

@@ -127,12 +127,13 @@ impl ChainTracker {
             drift_in_errors: rest.drift_in_errors,
             correlation: rest.correlation,
             correlation_before: self.settled.as_ref().map_or(0.0, |before| before.correlation),
+            crossed: copy.round_trips.crossed_within(rest.sweeps as u64),
             innovation_in_errors: in_errors(step, noise),
             log_z: rest.measurement.log_z[k - 1],
             std_error: rest.measurement.influence.std_error(),
             memory: rest.memory,
         });
-        let best = filter.influence().best_gain(&rest.measurement.influence);
+        let best = filter.influence().gain(&rest.measurement.influence);
         let above = in_errors(step, noise);
         let (gain, distance) = if lags || above > CONSISTENT {
             (1.0, 0.0)

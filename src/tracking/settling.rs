@@ -54,6 +54,9 @@ pub struct Settled {
     /// The same at the evaluation before, 0 at the first.
     #[serde(default, with = "crate::checkpoint::float")]
     pub correlation_before: f64,
+    /// Fraction of the chains that went from one end of the ladder to the other.
+    #[serde(default = "all", with = "crate::checkpoint::float")]
+    pub crossed: f64,
     /// Equilibrated minus tracked log Z in errors: lag of the chains, and noise.
     #[serde(with = "crate::checkpoint::float")]
     pub innovation_in_errors: f64,
@@ -66,6 +69,11 @@ pub struct Settled {
     /// Variance from the remaining deviation of the chains at the end of the sweeps.
     #[serde(with = "crate::checkpoint::float")]
     pub memory: f64,
+}
+
+/// Of a state that does not say it.
+fn all() -> f64 {
+    1.0
 }
 
 /// Sweeps with one pseudo-prior in blocks of equal length, at most six; when there are six, pairs are merged.

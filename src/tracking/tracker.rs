@@ -7,7 +7,7 @@ use super::filter::{AnyFilter, STEP_MEMORY, Smoothing};
 use super::prediction::Nodes;
 use super::settling::{Settled, Settling};
 use super::shift::Shift;
-use super::verdict::{Evidence, followed, verdict};
+use super::verdict::{Evidence, followed, hardly_crossed, verdict};
 use super::{Part, Parts};
 use crate::engine::BitMatrix;
 use crate::engine::host::choose;
@@ -132,7 +132,17 @@ impl ChainTracker {
 
     /// Whether the error bar can be trusted, and if not, why.
     pub fn trust(&self) -> Trust {
-        self.found(false).trust
+        self.found_alone(false).trust
+    }
+
+    /// [`Self::found`] where no second population checks these chains: frozen ones have to cross the ladder in an equilibration. In
+    /// tracking a pseudo-prior that swings can carry chains along that cannot move by themselves; in an equilibration it is fixed.
+    pub(crate) fn found_alone(&self, known: bool) -> LogZ {
+        let mut found = self.found(known);
+        if let (Some(settled), false) = (&self.settled, known) {
+            found.trust = found.trust.and(hardly_crossed(settled));
+        }
+        found
     }
 
     /// Value, error and diagnostics; `known`: reference states have most of the model's mass.

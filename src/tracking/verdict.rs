@@ -8,7 +8,7 @@ use super::settling::CONSISTENT;
 use crate::tempering::{NEEDED_PER_CHAIN, RoundTrips};
 use crate::trust::{Doubt, Trust};
 
-/// Fewest chains whose spread is an error bar.
+/// Fewest independent chains whose spread is an error bar: of fewer it is often far too small by chance.
 const FEWEST: f64 = 10.0;
 /// Correlation over chains of the thirds' errors beyond which chains that lag behind the model have not caught up with it.
 const FROZEN: f64 = 0.75;
@@ -47,14 +47,16 @@ pub(super) struct Evidence<'a> {
 pub(super) fn verdict(evidence: &Evidence<'_>) -> Trust {
     let mut trust = Trust::sound();
     let Evidence { chains, lineages, movement, new, settled, round_trips, known } = *evidence;
-    if lineages < FEWEST.min(0.5 * chains as f64).max(2.5) {
+    if lineages < FEWEST {
         trust.doubt(Doubt::FewChains { lineages, chains });
     }
     // Reference states are drawn from these chains: if all are frozen, the share that they find says nothing of other states.
     let known = known && settled.is_some_and(|settled| settled.correlation <= FROZEN);
     // A rate, because chains that were re-initialised have a short window.
     let returning = || round_trips.rate().is_none_or(|rate| rate >= NEEDED_PER_CHAIN);
-    let travels = if settled.is_some() { known || returning() } else { round_trips.mixed() };
+    // Where chains lag, the states that a model has reached since are not among those that they know.
+    let follows = known && movement <= followed(chains);
+    let travels = if settled.is_some() { follows || returning() } else { round_trips.mixed() };
     if !travels {
         trust.doubt(Doubt::FewRoundTrips {
             per_chain: round_trips.per_chain(),
@@ -80,6 +82,14 @@ pub(super) fn verdict(evidence: &Evidence<'_>) -> Trust {
     trust
 }
 
+/// In doubt if the chains are frozen and few of them crossed the ladder in the equilibration.
+pub(super) fn hardly_crossed(settled: &Settled) -> Trust {
+    let Settled { crossed, sweeps, correlation, .. } = *settled;
+    let hardly = correlation > FROZEN && crossed < NEEDED_PER_CHAIN;
+    let doubt = Doubt::FewCrossed { crossed: 100.0 * crossed, sweeps, correlation };
+    Trust::unless(hardly.then_some(doubt))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -89,6 +99,7 @@ mod tests {
         drift_in_errors: 1.0,
         correlation: 0.9,
         correlation_before: 0.1,
+        crossed: 1.0,
         innovation_in_errors: 1.0,
         log_z: 10.0,
         std_error: 0.1,
@@ -149,6 +160,35 @@ mod tests {
         assert_eq!([doubts(12.0, 60, true), doubts(50.0, 60, true)], ["", ""]);
         assert_eq!([after(0.9, 12.0, 60, true), after(0.9, 50.0, 60, true)], ["", "lag"]);
         assert_eq!(after(0.9, 50.0, 260, true), "");
+    }
+
+    #[test]
+    fn reference_states_replace_the_round_trips_of_chains_that_do_not_lag() {
+        let free = Settled { correlation: 0.1, ..SETTLED };
+        for (movement, expected) in [(9.0, ""), (12.0, "round-trips")] {
+            let mut round_trips = RoundTrips::new(100);
+            round_trips.add(0, 1000);
+            let evidence = Evidence {
+                chains: 100,
+                lineages: 80.0,
+                movement,
+                new: false,
+                settled: Some(&free),
+                round_trips: &round_trips,
+                known: true,
+            };
+            assert_eq!(verdict(&evidence).names(), expected);
+        }
+    }
+
+    #[test]
+    fn frozen_chains_alone_have_to_cross_the_ladder() {
+        for (correlation, crossed, expected) in
+            [(0.9, 0.29, "few-crossed"), (0.9, 0.31, ""), (0.7, 0.0, "")]
+        {
+            let settled = Settled { correlation, crossed, ..SETTLED };
+            assert_eq!(hardly_crossed(&settled).names(), expected);
+        }
     }
 
     /// Chains that were re-initialised a few sweeps ago have not yet shown that they travel.

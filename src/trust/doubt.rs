@@ -76,6 +76,7 @@ macro_rules! doubts {
 doubts! {
     FewChains { lineages: f64, chains: usize } "few-chains" "only {lineages:.0} of {chains} chains are independent and count" [CHAINS];
     FewRoundTrips { per_chain: f64, sweeps: u64 } "round-trips" "{per_chain:.2} round trips per chain in the last {sweeps} sweeps" [SWEEPS];
+    FewCrossed { crossed: f64, sweeps: u64, correlation: f64 } "few-crossed" "each chain keeps to its place (correlation {correlation:.2}), {crossed:.0} % of them went from one end of the ladder to the other in {sweeps} sweeps at fixed parameters, and there are no other chains to compare them with" [SWEEPS, EQUILIBRATION];
     Drift { sweeps: u64, in_errors: f64 } "drift" "log Z still drifts after {sweeps} sweeps at fixed parameters ({in_errors:+.1} errors)" [EQUILIBRATION];
     NewChains { correlation: f64 } "new-chains" "the chains were re-initialised from known modes at this evaluation and have not forgotten them (correlation {correlation:.2})" [EQUILIBRATION];
     Lag { movement: f64, correlation: f64, trips: f64 } "lag" "the model changes faster than the chains can follow ({movement:.0} per round trip, correlation {correlation:.2} after {trips:.1} round trips of equilibration)" [EQUILIBRATION, CHAINS, RATE];

@@ -188,4 +188,4 @@ fn without_averaging_weights_and_settling_a_run_is_what_it_was() {
     assert_eq!(found, GOLDEN);
 }
 
-const GOLDEN: &str = "291f56660d23da9bc41e390e38ebf5302c6dc2e27feee4f89978a29894c25c0b";
+const GOLDEN: &str = "f5b011ebfaa3a4364d0f949173b52d6548e6107ed4f513b80af8667afcceaf46";

@@ -23,8 +23,12 @@ const SMALLEST_SHARE: f64 = 0.2;
 const SMALLEST_MEAN: f64 = 0.002;
 /// Power of their probabilities by which states count in a fit: the largest few weights of a small sample are mostly chance.
 pub(crate) const TEMPER: f64 = 0.5;
-/// Weights of the two broad components: the rows' marginals, and the uniform distribution.
-const BROAD: [f64; BROAD_COMPONENTS] = [0.1, 0.05];
+/// Weights of the two broad components, the rows' marginals and the uniform distribution, where chains are annealed from the mixture: their
+/// importance weights need a part of them wherever the model may have mass (a defensive mixture, Hesterberg 1995) ...
+pub(crate) const DEFENSIVE: [f64; BROAD_COMPONENTS] = [0.1, 0.05];
+/// ... and where tempered chains return to it: few are in a broad component at a time, and the fraction of all chains that is at beta = 0 is known
+/// to no more than these weights.
+pub(crate) const REVISITED: [f64; BROAD_COMPONENTS] = [0.01, 0.001];
 /// Number of these.
 pub(crate) const BROAD_COMPONENTS: usize = 2;
 
@@ -75,7 +79,8 @@ pub fn fit(
 const MOST_NUMBERS: usize = 2_000_000;
 const MOST_ROWS: usize = 1000;
 
-/// A mixture from rows of data alone, [N, M], evenly spaced ones if there are many: `components` fitted ones and two broad ones.
+/// A mixture for tempered chains from rows of data alone, [N, M], evenly spaced ones if there are many: `components` fitted ones and two broad
+/// ones.
 ///
 /// # Errors
 /// No rows.
@@ -93,7 +98,8 @@ pub fn fit_rows(
         all
     };
     let dense: Vec<Vec<f64>> = (0..rows.rows()).map(statistics).collect();
-    fit_to(&dense, &vec![1.0; rows.rows()], components, seed, variables)
+    let fitted = fit_to(&dense, &vec![1.0; rows.rows()], components, seed, variables)?;
+    with_broad(&fitted, REVISITED)
 }
 
 /// Expectation maximisation on rows of means with weights.
@@ -147,10 +153,27 @@ pub(crate) fn of_components(
     let product = |means| BaseDistribution::from_means(means, SMALLEST_MEAN, variables);
     let mut bases: Vec<BaseDistribution> = means.into_iter().map(product).collect::<Result<_>>()?;
     let total: f64 = shares.iter().sum::<f64>().max(f64::MIN_POSITIVE);
-    shares.iter_mut().for_each(|share| *share *= (1.0 - BROAD[0] - BROAD[1]) / total);
+    shares.iter_mut().for_each(|share| *share *= (1.0 - DEFENSIVE[0] - DEFENSIVE[1]) / total);
     bases.extend([product(overall)?, uniform]);
-    shares.extend(BROAD);
+    shares.extend(DEFENSIVE);
     MixtureBase::new(bases, &shares)
+}
+
+/// The same with other weights of the broad components, which are its last ones.
+///
+/// # Errors
+/// None in practice.
+pub(crate) fn with_broad(
+    base: &MixtureBase,
+    broad: [f64; BROAD_COMPONENTS],
+) -> Result<MixtureBase> {
+    let fitted = base.len().saturating_sub(BROAD_COMPONENTS);
+    let mut shares: Vec<f64> = base.log_shares().iter().map(|share| share.exp()).collect();
+    let total: f64 = shares[..fitted].iter().sum();
+    let left = 1.0 - broad.iter().sum::<f64>();
+    shares[..fitted].iter_mut().for_each(|share| *share *= left / total);
+    shares[fitted..].iter_mut().zip(broad).for_each(|(share, new)| *share = new);
+    MixtureBase::new(base.components().to_vec(), &shares)
 }
 
 /// For every visible state the means A'(c + W h) of the states that a sweep from it would draw, h ~ p(h | v): a fit to those has less
@@ -244,6 +267,7 @@ mod tests {
             variables.reals().all(|(_, real)| near(real))
         };
         let share = (0..4000).filter(near).count() as f64 / 4000.0;
-        assert!((0.8..0.95).contains(&share), "{share}");
+        // But for the prior of the components and the broad ones.
+        assert!((0.9..0.99).contains(&share), "{share}");
     }
 }

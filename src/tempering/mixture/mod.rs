@@ -18,5 +18,5 @@ mod fit;
 
 pub use super::MixturePath;
 pub use crate::engine::MixtureBase;
-pub(crate) use fit::{BROAD_COMPONENTS, TEMPER, of_components};
+pub(crate) use fit::{BROAD_COMPONENTS, DEFENSIVE, REVISITED, TEMPER, of_components, with_broad};
 pub use fit::{WeightedRows, fit, fit_rows};
