@@ -50,7 +50,9 @@ impl Agreement {
                     |best| best.trust.is_sound(),
                 );
         let advice = best.and_then(|best| {
-            let others: Vec<_> = consistent.iter().filter(|e| !std::ptr::eq(**e, best)).collect();
+            // Values that were replaced by the bound are no values of their own.
+            let others = consistent.iter().filter(|e| !std::ptr::eq(**e, best) && !e.raised);
+            let others: Vec<_> = others.collect();
             let within = others.iter().filter(|e| apart(best, e) <= MOST_ERRORS).count();
             let how = match (best.trust.is_sound(), best.bias) {
                 (true, Bias::Low) => "no consistent estimate is sound; use, though low in expectation,",
@@ -148,7 +150,7 @@ impl Estimate {
             let Self { value, std_error, .. } = *self;
             self.trust.doubt(Doubt::BelowBound { value, std_error, bound });
         }
-        self.value = self.value.max(bound);
+        (self.value, self.raised) = (bound, true);
     }
 
     /// In doubt where a lower bound from the weights of annealing is above it by more than its errors.

@@ -1,13 +1,14 @@
 //! What a model says of rows with missing cells: the probability of the given ones, and the distribution of the others.
 //!
 //! Each row has a [`Conditional`] model of its own. It is enumerated where its smaller layer has at most 16 units; else tempered chains run
-//! along the path from the base distribution of the missing variables, one chain a draw.
+//! along the path from a mixture of its mean-field solutions, one chain a draw.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use rayon::prelude::*;
 
 use super::Equilibrium;
+use super::automatic::quick_start;
 use crate::context::Context;
 use crate::engine::random::{Purpose, Streams, derived_seed};
 use crate::engine::{BitMatrix, Engine, Host, Layer};
@@ -23,13 +24,11 @@ const LARGEST_EXACT: usize = 16;
 const CHAINS: usize = 100;
 /// Temperatures and sweeps of these chains: less than of a whole model, because the given cells leave few modes, and there are many rows.
 const WORK: (usize, usize) = (30, 200);
-/// Probabilities of states in a base distribution that is guessed are at least this.
-const LEAST: f64 = 0.01;
 
 /// What is asked of rows with missing cells.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Completing<'a> {
-    /// Distribution of the visible variables to start from, such as training marginals; by default, that of the visible biases.
+    /// Distribution of the visible variables that chains start from too, such as training marginals.
     pub base: Option<&'a BaseDistribution>,
     /// Whether [`Completion::means`] are wanted.
     pub means: bool,
@@ -153,19 +152,16 @@ impl Completing<'_> {
         let model = of.0;
         let parameters = &model.parameters;
         let variables = &parameters.variables;
-        let base = match self.base {
-            Some(base) => {
-                let logits: Vec<f32> = model.columns.iter().map(|&i| base.logits()[i]).collect();
-                BaseDistribution::from_logits(&logits)?.of(variables)
-            }
-            None => {
-                let eta = parameters.visible_bias.iter().map(|&c| f64::from(c));
-                BaseDistribution::from_means(variables.means(eta), LEAST, variables)?
-            }
+        let product = |base: &BaseDistribution| {
+            let logits: Vec<f32> = model.columns.iter().map(|&i| base.logits()[i]).collect();
+            Ok::<_, Error>(BaseDistribution::from_logits(&logits)?.of(variables))
         };
-        let engine = Host::new(parameters).within(self.context().clone());
+        let base = self.base.map(product).transpose()?;
         let (chains, seed) = (self.draws.max(CHAINS), self.seed_of(row));
-        let mut found = Equilibrium::by_product_path(&engine, &base, WORK, chains, seed)?;
+        let (base, bound) = quick_start(parameters, base, seed, self.context())?;
+        let engine = Host::new(parameters).within(self.context().clone());
+        let mut found = Equilibrium::by_mixture_path(&engine, &base, WORK, chains, seed)?;
+        bound.iter().for_each(|bound| found.refuse_below(bound.value));
         let log_z =
             found.chains.take().ok_or_else(|| Error::Invalid("chains without log Z".into()))?;
         let open = if self.means { means(&engine, &found.visible, seed) } else { Vec::new() };

@@ -9,7 +9,7 @@ use crate::engine::random::{Purpose, derived_seed};
 use crate::engine::{BitMatrix, Engine, Layer};
 use crate::error::{Error, Result};
 use crate::model::{Parameters, exact};
-use crate::tempering::mixture::MixturePath;
+use crate::tempering::mixture::{MixtureBase, MixturePath};
 use crate::tempering::{
     AtOne, BaseDistribution, BetaUpdate, GeometricPath, InitialRounds, Ladder, Prior,
     SimulatedTempering, TemperedChains, TemperedPath, Tempering, check_memory,
@@ -101,21 +101,26 @@ impl Equilibrium {
     ) -> Result<Self> {
         match Self::exact(parameters, count, seed)? {
             Some(exact) => Ok(exact),
-            None => Self::by_product_path(engine, base, (TEMPERATURES, SWEEPS), count, seed),
+            None => {
+                let ladder = sampling_ladder(TEMPERATURES)?;
+                let nothing = BitMatrix::zeros(0, engine.n_units(Layer::Visible));
+                let path = GeometricPath { engine, ladder: &ladder, base };
+                Self::one_a_chain(path, nothing, SWEEPS, count, seed)
+            }
         }
     }
 
-    /// The same of any model, without enumeration, with so many temperatures and sweeps.
-    pub(super) fn by_product_path(
+    /// `count` samples of any model, without enumeration, from a mixture, with so many temperatures and sweeps.
+    pub(super) fn by_mixture_path(
         engine: &dyn Engine,
-        base: &BaseDistribution,
+        base: &MixtureBase,
         (temperatures, sweeps): (usize, usize),
         count: usize,
         seed: u64,
     ) -> Result<Self> {
         let ladder = sampling_ladder(temperatures)?;
         let nothing = BitMatrix::zeros(0, engine.n_units(Layer::Visible));
-        let path = GeometricPath { engine, ladder: &ladder, base };
+        let path = MixturePath { engine, ladder: &ladder, base };
         Self::one_a_chain(path, nothing, sweeps, count, seed)
     }
 

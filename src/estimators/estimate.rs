@@ -21,6 +21,9 @@ pub struct Estimate {
     /// log Z is at least this, nats, with probability 1 - [`FAILURE`], whatever states the chains reach: from the weights of annealing
     /// ([`betting_lower_bound`](crate::numerics::betting_lower_bound)). `None` if the method does not anneal.
     pub at_least: Option<f64>,
+    /// Whether the value was below another lower bound, which holds for certain, and was replaced by it.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub raised: bool,
     /// Gibbs sweeps of single chains spent (chains x sweeps each), including those of a run shared with other methods.
     pub gibbs_sweeps: u64,
     /// Wall time in seconds: that of the chains, shared or not, and that of the method.
@@ -39,6 +42,7 @@ impl Estimate {
             effective_samples: None,
             bias: Bias::Consistent,
             at_least: None,
+            raised: false,
             gibbs_sweeps: 0,
             seconds: 0.0,
             trust: Trust::sound(),

@@ -27,4 +27,5 @@ pub use known::{Bound, Known};
 pub use modes::{Mode, ModeSearch};
 pub use run::{FoundStart, Report};
 pub use search::lower_bound;
+pub(super) use search::quick_start;
 pub use settings::{Automatic, BUDGET, CHAINS, SWEEPS, TEMPERATURES};

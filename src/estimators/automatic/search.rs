@@ -5,7 +5,10 @@ use super::{Bound, Known, ModeSearch};
 use crate::context::Context;
 use crate::engine::random::{Purpose, Streams};
 use crate::engine::{BitMatrix, Draw, Engine, Host, Layer, Matrix};
+use crate::error::Result;
 use crate::model::{Parameters, preferred_states};
+use crate::tempering::BaseDistribution;
+use crate::tempering::mixture::MixtureBase;
 
 /// Random starts of the search in the hidden layer; a quarter of that in the visible one.
 const RANDOM_STARTS: usize = 64;
@@ -30,6 +33,38 @@ pub fn lower_bound(parameters: &Parameters, known: Known<'_>, seed: u64) -> Boun
     let mut search = Search::new(parameters, known, seed, Context::none());
     search.combine(known, seed);
     search.bound()
+}
+
+/// A base of chains from the mean-field solutions around the states that hidden units prefer, and from a product distribution, where one is
+/// known; and the highest lower bound. For models of which there are many, each for little work.
+///
+/// # Errors
+/// None in practice.
+pub fn quick_start(
+    parameters: &Parameters,
+    product: Option<BaseDistribution>,
+    seed: u64,
+    context: &Context,
+) -> Result<(MixtureBase, Option<Bound>)> {
+    let mut mean_field = MeanField::new(parameters, context);
+    let preferred = preferred_states(parameters, [MOST_STARTS, RANDOM_SETS], seed, 0);
+    mean_field.search(&likeliest_hidden(&Host::new(parameters), &preferred));
+    let mixture = mean_field.mixture()?;
+    let known = mixture.iter().flat_map(|it| it.components().iter().zip(it.log_shares()));
+    let known = known.map(|(base, log_share)| (base.clone(), log_share.exp()));
+    let uniform = || BaseDistribution::uniform(parameters.n_visible).of(&parameters.variables);
+    let product = match (product, &mixture) {
+        (None, None) => Some(uniform()),
+        (product, _) => product,
+    };
+    let (bases, shares): (Vec<_>, Vec<_>) = known.chain(product.map(|it| (it, 1.0))).unzip();
+    Ok((MixtureBase::new(bases, &shares)?, mean_field.bound()))
+}
+
+/// The likeliest hidden states given visible ones.
+fn likeliest_hidden(engine: &Host, visible: &BitMatrix) -> BitMatrix {
+    let inputs = engine.inputs(Layer::Hidden, visible);
+    BitMatrix::from_fn(visible.rows(), inputs.columns(), |row, j| inputs.row(row)[j] > 0.0)
 }
 
 /// Visible states after sweeps at zero temperature from states of independent fair bits. If a model has thousands of modes, annealing from
@@ -139,17 +174,12 @@ impl Search {
 
     /// Ascends in the hidden layer from visible rows.
     pub(super) fn climb(&mut self, visible: &BitMatrix) {
-        self.hidden.from_rows(&self.likeliest_hidden(visible));
-    }
-
-    fn likeliest_hidden(&self, visible: &BitMatrix) -> BitMatrix {
-        let inputs = self.engine.inputs(Layer::Hidden, visible);
-        BitMatrix::from_fn(visible.rows(), inputs.columns(), |row, j| inputs.row(row)[j] > 0.0)
+        self.hidden.from_rows(&likeliest_hidden(&self.engine, visible));
     }
 
     /// Solves the mean-field equations from visible states.
     pub(super) fn relax(&mut self, visible: &BitMatrix) {
-        self.mean_field.search(&self.likeliest_hidden(visible));
+        self.mean_field.search(&likeliest_hidden(&self.engine, visible));
     }
 
     pub(super) fn note(&mut self, visible: &BitMatrix) {

@@ -7,7 +7,7 @@ use crate::estimators::{Ais, Estimate, F32_ROUNDING, Method, ais, exact_within};
 use crate::model::Parameters;
 use crate::model::exact::QUICK_UNITS;
 use crate::numerics::{MOST_ERRORS, joined};
-use crate::tempering::mixture::MixturePath;
+use crate::tempering::mixture::{DEFENSIVE, MixturePath, with_broad};
 use crate::tempering::{BetaUpdate, Ladder, Prior};
 use crate::tracking::{Model, SecondPopulation};
 use crate::trust::{Doubt, LogZ};
@@ -163,7 +163,7 @@ impl Trainer {
             return Ais { chains, ladder, seed }.run(engine, &self.base);
         };
         let ladder = Ladder::linear(temperatures.div_ceil(2).max(2), &Prior::Uniform)?;
-        let path = MixturePath { engine, ladder: &ladder, base: mixture };
+        let path = MixturePath { engine, ladder: &ladder, base: &with_broad(mixture, DEFENSIVE)? };
         let from_mixture = ais(&path, chains, derived_seed(seed, Purpose::Audit, 1))?;
         let from_marginals =
             Ais { chains, ladder: ladder.clone(), seed }.run(engine, &self.base)?;
@@ -219,6 +219,7 @@ mod tests {
             effective_samples: Some(50.0),
             bias: Bias::Low,
             at_least: None,
+            raised: false,
             gibbs_sweeps: 10,
             seconds: 1.0,
             trust: Trust::unless(doubt),
