@@ -306,3 +306,18 @@ fn a_run_knows_its_columns() {
     assert!(value("u.npy").contains("(2 rows;"));
     assert!(ztrack(&["transform", "runs/t", "--data", "t.csv", "--out", "h.npy"]).contains("300"));
 }
+
+/// A first row whose cells are all missing is a row.
+#[test]
+fn a_first_row_of_missing_cells_is_no_header() {
+    let folder = TempDir::new().unwrap();
+    let path = folder.path().join("m.safetensors");
+    let model = ztrack::model::test_systems::gaussian_parameters(6, 4, 0.5, 1);
+    ztrack::checkpoint::ModelFile::from(model).save(&path).unwrap();
+    for first in [",,,,,", "NA,NA,NA,NA,NA,NA", "?,?,?,?,?,?"] {
+        let rows = folder.path().join("rows.csv");
+        fs::write(&rows, format!("{first}\n1,0,1,1,,1\n")).unwrap();
+        let said = succeed(&["evaluate", &text(&path), "--data", &text(&rows)]);
+        assert!(said.contains("(2 rows, 2 of them with missing cells"), "{said}");
+    }
+}

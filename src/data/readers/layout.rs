@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use super::FileOptions;
 use super::cells::{Cells, unescaped};
-use super::encoding::{is_value, number, pointed};
+use super::encoding::{is_missing, is_value, number, pointed};
 use crate::data::limits::Checked;
 use crate::data::{Column, Separator};
 use crate::nearest::meant;
@@ -38,11 +38,13 @@ pub(super) struct Layout {
     names: Vec<String>,
 }
 
-/// Whether the first record of a table holds the names of its columns: none of its cells is a value, or there are five or more and all are
-/// different, as in the 0,1,2,3,4,... that some programs write. In a table of grey levels such numbers follow one another.
+/// Whether the first record of a table holds the names of its columns: none of its cells is a value and not all are missing ones, or there are
+/// five or more and all are different, as in the 0,1,2,3,4,... that some programs write. In a table of grey levels such numbers follow one another.
 pub(super) fn is_header(record: &[u8], separator: Separator, grey: bool) -> bool {
     let cells = || Cells::of(record, separator);
-    if cells().all(|cell| !is_value(&pointed(cell, separator))) {
+    if cells().all(is_missing) {
+        return false;
+    } else if cells().all(|cell| !is_value(&pointed(cell, separator))) {
         return true;
     } else if grey {
         let numbers: Vec<f64> = cells().filter_map(number).collect();

@@ -143,6 +143,10 @@ impl StateRows {
                 value.code
             }
             None => {
+                if std::str::from_utf8(&state).is_err() {
+                    let cell = shown(cell);
+                    return Err(format!("`{cell}` is not in UTF-8: save the table as UTF-8"));
+                }
                 let code = column.known.len() as u16;
                 if column.known.len() >= MOST_STATES {
                     if self.numbers.is_some() && self.given.is_none() && !column.text {

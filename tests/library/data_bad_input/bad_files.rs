@@ -97,6 +97,7 @@ fn in_tables() -> Vec<Case> {
         ("x.csv", b"class,b\n,1\n".to_vec(), "line 2, column 1 (class): the label is missing"),
         ("x.csv", b"label\n1\n2\n".to_vec(), "line 3, column 1 (label): `2` is neither"),
         ("x.csv", b"0;1\n\"0;1\n".to_vec(), "a quoted cell does not end"),
+        ("x.csv", b"a,b\nB\xe4r,0\nB\xf6r,1\n".to_vec(), "line 2, column 1 (a): `B\u{fffd}r` is not in UTF-8: save the table as UTF-8"),
         ("x.csv", b"\xff\xfe0\0,\x001\0\n\0".to_vec(), "is text in UTF-16: save it as UTF-8"),
         ("x.txt", b"0 1\n1 0 1\n".to_vec(), "line 2 has 3 columns, 2 expected, as in the first; they are separated by spaces"),
         ("x.csv", b"a,b\n".to_vec(), "no data"),
