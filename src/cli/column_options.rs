@@ -25,17 +25,20 @@ pub struct ColumnOptions {
 }
 
 impl ColumnOptions {
-    /// A source with these options, which only files have.
-    pub fn apply(&self, source: Source) -> Result<Source> {
-        let given = [
+    /// The first option that is given.
+    pub fn given(&self) -> Option<&'static str> {
+        let all = [
             ("--columns", self.columns.is_some()),
             ("--label", self.label.is_some()),
             ("--separator", self.separator.is_some()),
             ("--white", self.white.is_some()),
         ];
-        let Some((option, _)) = given.into_iter().find(|(_, given)| *given) else {
-            return Ok(source);
-        };
+        all.into_iter().find_map(|(option, given)| given.then_some(option))
+    }
+
+    /// A source with these options, which only files have.
+    pub fn apply(&self, source: Source) -> Result<Source> {
+        let Some(option) = self.given() else { return Ok(source) };
         let Source::Files(files) = source else {
             bail!("{option} is for data files, and this data set is none");
         };

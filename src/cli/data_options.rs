@@ -98,7 +98,14 @@ impl DataOptions {
         options.test_fraction = self.test_fraction.unwrap_or(options.test_fraction);
         options.seed = self.split_seed.unwrap_or(options.seed);
         let (file_options, binarization) = self.reading(model, configured.as_ref());
-        let splits = load_as(&source, &options, &folder, FileOptions { missing, ..file_options })?;
+        let splits =
+            load_as(&source, &options, &folder, FileOptions { missing, ..file_options.clone() })?;
+        if let (Some(data), false) = (&configured, self.changes_rows()) {
+            // With the model's means and scales numbers differ in their last digits from those that the run found.
+            let own = file_options.reals.is_some().then(|| data.load(self.data_folder.as_deref()));
+            let own = own.transpose()?;
+            RunFolder::refuse_other_rows(Path::new(name), own.as_ref().unwrap_or(&splits))?;
+        }
         if let Some(notice) = splits.notice("--columns 1-") {
             tell(&notice);
         }
@@ -106,6 +113,15 @@ impl DataOptions {
         let data = Data { splits, binarization, configured, seed, variables }.checked(model)?;
         data.tell_conversion();
         Ok(data)
+    }
+
+    /// Whether an option takes other rows of a run's data than the run did.
+    fn changes_rows(&self) -> bool {
+        let splits = [self.validation_fraction, self.test_fraction].iter().any(Option::is_some);
+        splits
+            || self.split_seed.is_some()
+            || self.binarization.is_some()
+            || self.columns.given().is_some()
     }
 
     /// A file by itself that is too large for the memory or nearly so, and how it is read in blocks for a model; `None` if the name is of

@@ -105,7 +105,7 @@ pub fn forecast(trainer: &mut Trainer, config: &Config, rows: &str) -> Result<St
          length      {stopping}{} updates, {:.1} epochs of {} updates; evaluated every {} updates\n\
          an update   {:.3} ms, measured over the first {measured}{tracking}; {starting:.1} s to start\n\
          audits      {audits}\n\
-         time        {stopping}about {}: training {:.0} %, tracking {:.0} %, audits {:.0} %\n\
+         time        {stopping}about {}: training {:.0} %, tracking {:.0} %, audits {:.0} %; then the last audits and the report\n\
          nothing was written\n",
         config.model.hidden,
         forecast.parameters,

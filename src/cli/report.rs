@@ -8,10 +8,10 @@ use clap::Args;
 use super::device::DeviceName;
 use super::failure::with_causes;
 use super::output::{may_write, tell};
-use super::run_folder::REPORT;
+use super::run_folder::{REPORT, RunFolder};
 use super::run_lock::RunLock;
 use super::runs::folders;
-use crate::checkpoint::{StateReader, sorted_files, write_bytes};
+use crate::checkpoint::write_bytes;
 use crate::error;
 use crate::report::{self, Diagnosis, RunFiles};
 use crate::training::{Changes, Trainer};
@@ -34,7 +34,7 @@ pub struct Report {
     /// File to write [default: report.html in the run folder or the folder of all runs; with several runs, here]
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
-    /// Overwrite the file, also by a page without what cannot be computed
+    /// Overwrite the file of --out, and a full page by one without what cannot be computed
     #[arg(long)]
     force: bool,
     /// Work for chains and estimators, in seconds of one usual core
@@ -107,8 +107,9 @@ impl Report {
     fn trainer(&self, run: &RunFiles) -> Result<Trainer> {
         let config = run.config.as_ref().context("its configuration cannot be read")?;
         let splits = config.data.load(self.data_folder.as_deref())?;
+        RunFolder::refuse_other_rows(&run.folder, &splits)?;
         let device = DeviceName::default().device()?;
-        match newest_state(&run.folder)? {
+        match RunFolder::state_at(&run.folder)? {
             Some(state) => Ok(Trainer::resume(config, splits, &device, &state, Changes::Refused)?),
             None => Ok(Trainer::new(config, splits, &device)?),
         }
@@ -121,9 +122,4 @@ fn several(folders: &[PathBuf], out: &Path) -> Result<String> {
         folders.iter().map(|folder| read(folder)).collect::<error::Result<_>>()?;
     runs.sort_by(|a, b| b.score().total_cmp(&a.score()));
     Ok(report::several::page(&runs, out))
-}
-
-fn newest_state(folder: &Path) -> error::Result<Option<StateReader>> {
-    let states = sorted_files(&folder.join("checkpoints").join("state")).unwrap_or_default();
-    states.last().map(StateReader::open).transpose()
 }

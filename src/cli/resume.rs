@@ -12,7 +12,7 @@ use crate::config::Config;
 use crate::context::Context;
 use crate::data::Splits;
 use crate::record::{About, Csv, NoticeLog, Recorder, Run, TensorBoard};
-use crate::training::{Changes, Trainer};
+use crate::training::{Changes, Identity, Trainer};
 
 /// Recorders of the run folder.
 pub type Recorders = Vec<Box<dyn Recorder>>;
@@ -48,7 +48,7 @@ pub fn resume(
             others.send(&splits, Some(&state), changes)?;
             let trainer =
                 Trainer::resume(config, splits, context, &state, changes).with_context(cannot)?;
-            let before = state.json::<crate::training::Identity>("identity")?.forced().len();
+            let before = Identity::read(&state)?.forced().len();
             (trainer, before)
         }
         None => {

@@ -43,8 +43,11 @@ pub fn write(
             writeln!(out.file, "split,{}", names.join(","))?;
         }
         if let Err(error) = fill(&mut out) {
-            failed = Some(error);
-            return Err(io::Error::other("its rows failed"));
+            // One of writing is that of this file.
+            return Err(error.downcast().unwrap_or_else(|error| {
+                failed = Some(error);
+                io::Error::other("its rows failed")
+            }));
         }
         if npy {
             out.file.seek(SeekFrom::Start(0))?;

@@ -12,17 +12,21 @@ use crate::checkpoint::{
     ModelFile, StateReader, StateWriter, is_leftover, remove_leftovers, sorted_files, write_bytes,
 };
 use crate::config::Config;
+use crate::data::Splits;
 use crate::engine::BitMatrix;
 use crate::model::Parameters;
 use crate::record::{HeldFile, Run};
 use crate::report::summary::Summary;
 use crate::report::{self, Diagnosis, FAILURE, RunFiles, SEARCH};
-use crate::training::{Best, Checkpoints, EvaluationRecord, Trainer};
+use crate::training::{
+    Best, Checkpoints, EvaluationRecord, Identity, Sums, Trainer, refuse_other_rows,
+};
 
 const CONFIG: &str = "config.toml";
 const METRICS: &str = "metrics.csv";
 const NOTICES: &str = "notices.jsonl";
 const CHECKPOINTS: &str = "checkpoints";
+const STATE: &str = "state";
 const SUMMARY: &str = "summary.json";
 const BEST: &str = "best.safetensors";
 const LAST: &str = "last.safetensors";
@@ -154,6 +158,28 @@ impl RunFolder {
         report::summary_of(path).ok()?
     }
 
+    /// Checksums of the rows of a run; `None` where neither a summary nor a state has them.
+    fn rows(path: &Path) -> Option<Sums> {
+        let of_state = || Some(Identity::read(&Self::state_at(path).ok()??).ok()?.rows().clone());
+        let ended = Self::summary(path).map(|summary| summary.data);
+        ended.filter(|sums| !sums.is_empty()).or_else(of_state)
+    }
+
+    /// Refuses data that are not those of a run, if it says which these were.
+    pub fn refuse_other_rows(path: &Path, splits: &Splits) -> Result<()> {
+        let found = Self::rows(path).map_or(Ok(()), |saved| refuse_other_rows(&saved, splits));
+        found.with_context(|| {
+            let path = path.display();
+            format!("the data of {path} are not those it was trained on: put these back, or name the file whose rows you mean (--data)")
+        })
+    }
+
+    /// The newest full state of a run.
+    pub fn state_at(path: &Path) -> crate::Result<Option<StateReader>> {
+        let states = sorted_files(&path.join(CHECKPOINTS).join(STATE)).unwrap_or_default();
+        states.last().map(StateReader::open).transpose()
+    }
+
     /// Removes the files on the end of the run, before it continues: an earlier end must not be confused with the present one. The best
     /// model so far remains the best.
     pub fn remove_end(&self) -> Result<()> {
@@ -192,7 +218,7 @@ impl RunFolder {
     }
 
     fn states(&self) -> PathBuf {
-        self.models().join("state")
+        self.models().join(STATE)
     }
 
     /// The newest full state; `None` if the run was killed before its first checkpoint.

@@ -6,10 +6,10 @@ use std::sync::Arc;
 
 use super::provenance;
 use super::run_folder::{REPORT, RunFolder};
-use super::terminal;
 use crate::error::Result;
 use crate::record::NoticeLog;
 use crate::report::summary::{Best, Evaluations, Summary};
+use crate::report::{Metrics, quoted};
 use crate::training::{FinalLikelihood, LastAudits, StopReason, Times, Trainer};
 use crate::trust::Interface;
 
@@ -58,7 +58,10 @@ impl Summary {
             best,
             training: standing.training,
             comparison,
-            improved_late: trainer.improved_late(reason),
+            improved_late: match Metrics::read(&folder.metrics())?.rises_late() {
+                true => trainer.improved_late(reason),
+                false => None,
+            },
             forced: trainer.identity().forced().to_vec(),
             version: env!("CARGO_PKG_VERSION").into(),
             command: provenance::command(),
@@ -101,7 +104,7 @@ impl Summary {
         }
         // The folder of all runs: there a run has the same name and colours in any view.
         let folder = out.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(out);
-        let folder = terminal::quoted(folder.as_os_str());
+        let folder = quoted(folder.as_os_str());
         let _ = writeln!(text, "curves: tensorboard --logdir {folder}");
         let _ = writeln!(text, "report: {}", out.join(REPORT).display());
         text

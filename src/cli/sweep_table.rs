@@ -63,7 +63,7 @@ fn over_seeds(runs: &[RunFiles], axes: &[Axis], part: &str) -> String {
     lines.sort_by(|a, b| b.0.total_cmp(&a.0));
     let mut head: Vec<String> = axes.iter().map(|axis| axis.name().to_string()).collect();
     head.remove(seed);
-    head.extend([format!("{part}, mean over seeds"), String::new()]);
+    head.extend([format!("{part}, mean ± its error between seeds"), String::new()]);
     let rows: Vec<_> = std::iter::once(head).chain(lines.into_iter().map(|line| line.1)).collect();
     format!("\n{}", aligned(&rows))
 }

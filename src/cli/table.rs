@@ -46,7 +46,7 @@ pub fn table(estimates: &[Estimate]) -> String {
         let samples = estimate.effective_samples.map_or("-".into(), |n| format!("{n:.0}"));
         let bias = match estimate.bias {
             Bias::None => "none",
-            Bias::Consistent => "vanishing",
+            Bias::Consistent => "consistent",
             Bias::Low => "low",
             Bias::High => "high",
             Bias::Biased => "either",
@@ -61,6 +61,14 @@ pub fn table(estimates: &[Estimate]) -> String {
         );
         text += line.trim_end();
         text += "\n";
+    }
+    let raised: Vec<&str> =
+        estimates.iter().filter(|it| it.raised).map(|it| it.method.name()).collect();
+    if !raised.is_empty() {
+        let raised = raised.join(", ");
+        text += &format!(
+            "\n{raised} had a lower value than known states alone: the table has the sum over these, a lower bound.\n"
+        );
     }
     let shares = |estimate: &&Estimate| estimate.method.reader().is_some();
     let sharing: Vec<&str> = estimates.iter().filter(shares).map(|e| e.method.name()).collect();

@@ -2,10 +2,11 @@
 //!
 //! A terminal interprets escape sequences from any source: a file name could move the cursor, change colours or answer in the user's place.
 
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsString;
 use std::fmt::Write as _;
 
 use crate::record::markup::reorders;
+use crate::report::quoted;
 
 /// Longest word without white space that is shown in full; longer ones are shortened in the middle.
 const LONGEST_TOKEN: usize = 1000;
@@ -67,16 +68,6 @@ pub fn command_line(parts: impl IntoIterator<Item = OsString>) -> String {
     parts.into_iter().map(|part| quoted(&part)).collect::<Vec<_>>().join(" ")
 }
 
-/// An argument quoted for a shell, if needed.
-pub fn quoted(argument: &OsStr) -> String {
-    let text = argument.to_string_lossy();
-    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./=+:,@%".contains(c);
-    if !text.is_empty() && text.chars().all(plain) {
-        return text.into_owned();
-    }
-    format!("'{}'", text.replace('\'', "'\\''"))
-}
-
 fn is_unsafe(character: char) -> bool {
     character.is_control() || reorders(character)
 }
@@ -99,7 +90,7 @@ mod tests {
 
     #[test]
     fn arguments_are_quoted_where_a_shell_would_read_them() {
-        let quoted = |text: &str| quoted(OsStr::new(text));
+        let quoted = |text: &str| quoted(std::ffi::OsStr::new(text));
         assert_eq!(quoted("runs/dna-2"), "runs/dna-2");
         assert_eq!(quoted(""), "''");
         assert_eq!(quoted("my runs/$x"), "'my runs/$x'");

@@ -1,5 +1,6 @@
 //! `ztrack train`: from a configuration file to a trained model, curves with error bars and a stopping decision.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Instant;
@@ -27,7 +28,7 @@ use crate::config::{Config, Places};
 use crate::context::Context;
 use crate::record::{ProgressBar, Tee};
 use crate::report::summary::Summary;
-use crate::training::{Changes, StopReason, Trainer, run};
+use crate::training::{Changes, StopReason, Trainer, fields, run};
 
 /// Work for the report at the end of a run, in seconds of one typical core.
 const REPORT_SECONDS: f64 = 3.0;
@@ -194,9 +195,13 @@ impl Train {
         // The other ranks end with this one.
         gather_one(ranks, u64::from(ended.is_some()));
         if let Some(summary) = ended {
-            tell(
-                "this run has ended, and nothing is trained: a larger training.updates, or --set training.early_stopping=false, lets it go on",
-            );
+            let remedy = match summary.stop_reason {
+                StopReason::EarlyStopping => {
+                    "a larger training.early_stopping.patience or patience_factor, or --set training.early_stopping=false,"
+                }
+                StopReason::Finished | StopReason::Interrupted => "a larger training.updates",
+            };
+            tell(&format!("this run has ended, and nothing is trained: {remedy} lets it go on"));
             return print(&summary.text(folder.path())).map(|()| ExitCode::SUCCESS);
         }
         recorders.push(Box::new(self.progress(&context)));
@@ -321,10 +326,15 @@ impl Train {
         if let Some(recipe) = recipe {
             let (given, _) = recipe.config(&self.overrides)?;
             if given != config {
+                let (theirs, given) = (fields(&config.to_toml()?)?, fields(&given.to_toml()?)?);
+                let names = theirs.keys().chain(given.keys()).collect::<BTreeSet<_>>();
+                let differ = names.into_iter().filter(|name| theirs.get(*name) != given.get(*name));
                 bail!(
-                    "{} differs from the configuration the run was started with, {}; leave it out, or change single keys with --set",
+                    "{} gives other values than {}, with which the run was started, to {}: resume by --resume --out {} alone, and change single keys with --set",
                     self.what.as_deref().unwrap_or(out).display(),
-                    saved.display()
+                    saved.display(),
+                    differ.map(String::as_str).collect::<Vec<_>>().join(", "),
+                    out.display()
                 );
             }
         }

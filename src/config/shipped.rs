@@ -25,7 +25,7 @@ macro_rules! shipped {
 pub const SHIPPED: &[Shipped] = shipped! {
     "bars-and-stripes": "5 x 5 bars and stripes, generated; 16 hidden units, every audit exact; under a minute",
     "dna-like": "generated sequences, 200 hidden units",
-    "dna": "dna (`ztrack data fetch dna`), 200 hidden units",
+    "dna": "dna (`ztrack data fetch dna`), 128 hidden units",
     "dna-paper": "the run on dna of Carlson et al. 2016, section 4.4, 500 hidden units",
     "mnist-exact": "MNIST (`ztrack data fetch mnist`), 16 hidden units, every audit exact",
     "mnist": "MNIST thresholded, 500 hidden units; 20 minutes",
@@ -57,7 +57,10 @@ mod tests {
         names.sort();
         assert_eq!(files, names);
         for shipped in SHIPPED {
-            Config::parse(shipped.text, &[]).unwrap_or_else(|e| panic!("{}: {e}", shipped.name));
+            let config = Config::parse(shipped.text, &[]);
+            let config = config.unwrap_or_else(|e| panic!("{}: {e}", shipped.name));
+            let hidden = format!(" {} hidden units", config.model.hidden);
+            assert!(shipped.what.contains(&hidden), "{}: {hidden}", shipped.what);
         }
     }
 }

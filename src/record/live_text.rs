@@ -39,7 +39,7 @@ impl Parts {
         }
         let best = progress.best.map(|(update, value)| format!("best {value:.2} at {update}"));
         let patience = progress.patience.filter(|_| best.is_some());
-        let patience = patience.map(|patience| waiting(patience, progress.update));
+        let patience = patience.map(|patience| waiting(patience, progress));
         let note = progress.note.as_ref().map(|note| format!("({note})"));
         let standing = [best, patience, note].into_iter().flatten().collect();
         Self { position, values, standing }
@@ -137,10 +137,11 @@ fn audit(progress: &Progress) -> String {
     format!(" ({} {value}{off})", audit.method)
 }
 
-fn waiting(patience: Patience, update: u64) -> String {
+fn waiting(patience: Patience, progress: &Progress) -> String {
     let Patience { without_improvement, patience, not_before } = patience;
     let of = if without_improvement > patience { String::new() } else { format!(" of {patience}") };
-    let stops = match without_improvement >= patience && not_before > update {
+    let later = not_before > progress.update && not_before < progress.updates;
+    let stops = match without_improvement >= patience && later {
         true => format!(", stops at {not_before}"),
         false => String::new(),
     };

@@ -284,7 +284,7 @@ impl Notice {
             ),
             Self::EarlyStopping { evaluations, improved, cooldown } => info(
                 "early-stopping",
-                format!("early stopping: no improvement since update {improved} ({evaluations} evaluations){}", cooldown.map_or_else(String::new, |(best, until)| format!(". The run goes back to the model of update {best}, from which the learning rate falls to zero until update {until} (training.cooldown)"))),
+                format!("early stopping: no improvement by more than an error since update {improved} ({evaluations} evaluations){}", cooldown.map_or_else(String::new, |(best, until)| format!(". The run goes back to the model of update {best}, from which the learning rate falls to zero until update {until} (training.cooldown)"))),
                 "to continue, raise training.early_stopping.patience and resume",
             ),
         }

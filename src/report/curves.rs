@@ -124,7 +124,9 @@ fn likelihood_words(run: &RunFiles) -> String {
         first.1, last.1, best.1, best.0
     );
     if let (Some(train), true) = (metrics.last("train_log_likelihood"), name == "validation") {
-        words += &format!(", and ends {:.2} below training", train - last.1);
+        let (gap, place) =
+            if train < last.1 { (last.1 - train, "above") } else { (train - last.1, "below") };
+        words += &format!(", and ends {gap:.2} {place} training");
     }
     if last.1 < best.1 - 0.05 * (best.1 - first.1).abs() && best.0 < 0.8 * last.0 {
         words += ": it has been overfitting since then";
@@ -181,6 +183,7 @@ fn log_z_words(metrics: &Metrics) -> String {
     let sound = all.clone().filter(|&row| metrics.value("sound", row) == Some(1.0)).count();
     let doubts = metrics.doubts();
     let why = match doubts.first() {
+        Some((name, 1)) => format!(", once in doubt for `{name}`"),
         Some((name, count)) => format!(", most often in doubt for `{name}` ({count} times)"),
         None => String::new(),
     };
@@ -250,11 +253,16 @@ fn z_words(audits: &[Audit]) -> String {
     let n = scores.len() as f64;
     let (center, size) = (mean(&scores), rms(&scores));
     // Of n normal numbers, the mean scatters by 1/sqrt(n) and the rms by 1/sqrt(2n); successive audits are not independent.
-    let fits = size < 1.0 + 3.0 / (2.0 * n).sqrt() && center.abs() < 3.0 / n.sqrt() + 0.5;
+    let wide = size < 1.0 + 3.0 / (2.0 * n).sqrt();
+    let words = match (wide, center.abs() < 3.0 / n.sqrt() + 0.5) {
+        (true, true) => "as honest error bars would",
+        (true, false) if center > 0.0 => "so tracked values were too high in the mean",
+        (true, false) => "so tracked values were too low in the mean",
+        (false, _) => "so the error bars were too small",
+    };
     format!(
-        "{} scores have mean {center:+.2} and root mean square {size:.2}, {}",
+        "{} scores have mean {center:+.2} and root mean square {size:.2}, {words}",
         scores.len(),
-        if fits { "as honest error bars would" } else { "so the error bars were too small" }
     )
 }
 

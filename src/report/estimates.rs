@@ -96,6 +96,9 @@ fn words(lines: &[Line], agreement: &Agreement) -> Here {
         words.push(format!("tracked and audited values differ by {errors:+.1} errors"));
     }
     match &agreement.advice {
+        _ if audit.is_some() && agreement.sound => {
+            words.push("the audited value is the one to report".into());
+        }
         Some(advice) => words.push(advice.clone()),
         None if words.is_empty() => words.push("there is one value".into()),
         None => {}

@@ -43,7 +43,7 @@ pub fn time_section(run: &RunFiles, times: Option<&Times>) -> Section {
     let rows = parts.into_iter().chain([rest]).map(row).collect();
     let tracking = times.initial_rounds + times.tracking + times.settling;
     let words = format!(
-        "updates take {:.0} % of {}, tracking log Z {:.0} % and audits {:.0} %",
+        "updates take {:.0} % of {}, initial rounds, tracking and equilibration together {:.0} % and audits {:.0} %",
         100.0 * times.updates / all,
         duration(total),
         100.0 * tracking / all,

@@ -12,6 +12,9 @@ use crate::training::TrainingState;
 /// Longest file that is shown, in bytes: some million evaluations.
 const LONGEST: u64 = 1 << 30;
 
+/// Rise of the validation rows, in standard errors of their mean over rows, that is worth a longer run.
+const WORTHWHILE: f64 = 0.1;
+
 /// The columns of a run; a cell without a value is NaN.
 #[derive(Clone, Debug, Default)]
 pub struct Metrics {
@@ -90,6 +93,17 @@ impl Metrics {
     /// The update of an evaluation.
     pub fn update(&self, row: usize) -> f64 {
         self.value("update", row).unwrap_or(f64::NAN)
+    }
+
+    /// Whether validation rows rose in the last quarter of the run, by more than a tenth of their error.
+    pub fn rises_late(&self) -> bool {
+        let points = self.points("validation_log_likelihood");
+        let mean = |from: usize, to: usize| {
+            let part = &points[from * points.len() / 4..to * points.len() / 4];
+            part.iter().map(|(_, value)| value).sum::<f64>() / part.len() as f64
+        };
+        let error = self.last("validation_log_likelihood_data_std_error").unwrap_or(0.0);
+        mean(3, 4) - mean(2, 3) > WORTHWHILE * error
     }
 
     /// All values of a column against the update.

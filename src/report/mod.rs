@@ -31,6 +31,7 @@ pub use run_files::{FAILURE, RunFiles, State, Stopping};
 pub use several::differing;
 
 pub use tried::SEARCH;
+pub use words::quoted;
 
 use page::Section;
 

@@ -38,8 +38,10 @@ pub fn moments(
     // Rows of the data as perfect samples, as many as there are independent ones.
     let (perfect, all) = (rows.spread(samples.rows()), rows.rows());
     let compared = |(ours, theirs): (&[f64], &[f64]), perfect: &[f64]| {
-        let few =
-            format!("; {} of {all} training rows in place of the model's states: ", samples.rows());
+        let few = match samples.rows() < all {
+            true => format!("; {} of {all} training rows", samples.rows()),
+            false => "; the training rows".into(),
+        } + " in place of the model's states: ";
         moment_words(ours, theirs) + &few + &moment_words(perfect, theirs)
     };
     let of_units = compared((&ours, &theirs), &unit_means(&perfect, variables));

@@ -110,8 +110,8 @@ fn rows_beside(
         SHARES,
         scatter(["share of the training rows", "share of the samples"], &shares.0, &shares.1),
         (
-            "points on the diagonal, scattered by the number of samples alone: the model makes each kind of row as often as the data have it",
-            share_words(&shares.1, &shares.0, samples.rows()),
+            "points on the diagonal, scattered by the numbers of samples and rows alone: the model makes each kind of row as often as the data have it",
+            share_words([&shares.1, &shares.0], [samples.rows(), rows.rows()]),
         ),
     )
 }
@@ -198,21 +198,24 @@ fn pairs(
     embedded(&Image::tile(&images, columns, 10)?, "samples and nearest rows")
 }
 
-/// The group whose share of `n` samples differs most from that of the rows, in standard errors of such a share.
-fn share_words(samples: &[f64], rows: &[f64], n: usize) -> Here {
+/// The group whose share of the samples differs most from that of the rows, in standard errors of the difference; `numbers` of both.
+fn share_words([samples, rows]: [&[f64]; 2], numbers: [usize; 2]) -> Here {
+    let n = numbers.map(|n| 1.0 / n as f64).iter().sum::<f64>().recip();
     let errors = |(ours, theirs): &(&f64, &f64)| {
-        (*ours - *theirs).abs() / (theirs.max(1.0 / n as f64) * (1.0 - **theirs) / n as f64).sqrt()
+        (*ours - *theirs).abs() / (theirs.max(1.0 / n) * (1.0 - **theirs) / n).sqrt()
     };
     let pairs = samples.iter().zip(rows);
     let Some(worst) = pairs.max_by(|a, b| errors(a).total_cmp(&errors(b))) else {
         return String::new().into();
     };
     let words = format!(
-        "of {} groups the largest difference has {:.1} % of the samples and {:.1} % of the rows, {:.1} standard errors of a share of {n} independent samples",
+        "of {} groups the largest difference has {:.1} % of the samples and {:.1} % of the rows, {:.1} standard errors of the difference between {} independent samples and {} rows",
         rows.len(),
         100.0 * worst.0,
         100.0 * worst.1,
-        errors(&worst)
+        errors(&worst),
+        numbers[0],
+        numbers[1]
     );
     let twice = (worst.0 / worst.1).ln().abs() > 2f64.ln();
     Here::judged(words, errors(&worst) <= MOST_ERRORS || !twice)

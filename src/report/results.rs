@@ -121,7 +121,8 @@ pub fn difference(first: &RunFiles, second: &RunFiles, part: &str) -> String {
             let of_log_z = a.log_z_std_error.hypot(b.log_z_std_error);
             format!("{value:+.3} ± {of_log_z:.3} from log Z, at most {all:.3}")
         }
-        _ => format!("{value:+.3} ± {all:.3}"),
+        Some(false) => format!("{value:+.3} ± {all:.3}, on other rows"),
+        None => format!("{value:+.3} ± {all:.3}"),
     }
 }
 

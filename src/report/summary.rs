@@ -6,6 +6,7 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 
 use super::page::duration;
+use super::words::{quoted, times};
 use crate::numerics::MOST_ERRORS;
 use crate::tracking::LogLikelihood;
 use crate::training::{Comparison, Health, StopReason, Times, TrainingState};
@@ -186,9 +187,11 @@ impl Summary {
         let mut mended = self.training.mended_at.map_or(String::new(), |update| {
             format!(" From update {update} on its particles exchanged states with tempered chains.")
         });
-        let times = |n: u32| if n == 1 { "once".into() } else { format!("{n} times") };
         if self.training.rewinds > 0 {
-            mended += &format!(" It went back to its best state {}.", times(self.training.rewinds));
+            mended += &format!(
+                " It went back to its best state {}.",
+                times(self.training.rewinds as usize)
+            );
         }
         if let (TrainingState::Failing, Some(best)) = (self.training.state, self.training.best) {
             words.push(format!(
@@ -203,12 +206,16 @@ impl Summary {
         if let Some(update) = self.improved_late {
             words.push(format!(
                 "Validation rows still improved at update {update}: a longer run (ztrack train --out {} --resume --set training.updates={}) or a larger training.learning_rate.initial may give a better model.",
-                folder.display(),
+                quoted(folder.as_os_str()),
                 2 * self.updates
             ));
         }
         let train = self.best.train_log_likelihood;
-        let gap = self.best.validation_log_likelihood.map(|held| {
+        // The mean over weighted training rows is not that of the others.
+        let weighted =
+            ["weights", "similarity"].map(|key| !self.configuration["data"][key].is_null());
+        let held_out = self.best.validation_log_likelihood.filter(|_| weighted == [false; 2]);
+        let gap = held_out.map(|held| {
             (train.value - held.value, train.data_std_error.hypot(held.data_std_error))
         });
         let overfits = self.notices.contains_key("overfits");
@@ -217,17 +224,25 @@ impl Summary {
             let detail = if it.detail.is_empty() { "" } else { &format!(", {}", it.detail) };
             let (size, better) =
                 (difference.abs(), if *difference < 0.0 { "worse" } else { "better" });
-            // What rows of training have more than others makes up for what is missing.
-            let wide = gap.is_some_and(|(gap, error)| gap > size.max(CLEAR * error));
-            let remedy = match (*difference < -CLEAR * error, overfits || wide) {
+            // A model overfits where training rows score clearly better than others; beside a simple model that is all of the matter if what
+            // they have more makes up for what is missing.
+            let apart = |least: f64| gap.is_some_and(|(gap, error)| gap > least.max(CLEAR * error));
+            let remedy = match (*difference < -CLEAR * error, apart(size) || overfits && apart(0.0))
+            {
                 (true, true) => {
                     ": it overfits; weight decay (training.weight_decay) or fewer hidden units (model.hidden) may help"
                 }
                 (true, false) if name == "factor analysis" => {
                     ": columns that nearly determine each other need very many hidden units; train on their principal components (docs/real.md)"
                 }
+                (true, false) if self.notices.contains_key("steps-shortened") => {
+                    ": steps were too large; a smaller training.learning_rate.initial may help"
+                }
+                (true, false) if self.stop_reason == StopReason::EarlyStopping => {
+                    ": more hidden units (model.hidden) may help"
+                }
                 (true, false) => {
-                    ": more hidden units (model.hidden) or a longer run (training.preset = \"best\") may help"
+                    ": more hidden units (model.hidden) or a longer run (training.updates) may help"
                 }
                 (false, _) => "",
             };

@@ -4,6 +4,7 @@ use super::page::{Section, cell, number_cell, table, with_error};
 use super::pictures::SHARES;
 use super::run_files::{RunFiles, State};
 use super::summary::Summary;
+use super::words::times;
 use crate::record::markup::Element;
 use crate::trust::{Doubt, Interface};
 
@@ -141,7 +142,7 @@ fn next(run: &RunFiles, summary: &Summary) -> String {
     }
     summary.remarks(&run.folder).iter().for_each(|line| words += &format!(" {line}"));
     if let Some((name, count)) = run.metrics.doubts().first() {
-        words += &format!(" Most frequent doubt: `{name}`, {count} times: {}.", remedy(name));
+        words += &format!(" Most frequent doubt: `{name}`, {}: {}.", times(*count), remedy(name));
     }
     words
 }

@@ -1,5 +1,7 @@
 //! Samples in the words of the data: cells of tables, letters of sequences, and sequence logos.
 
+use std::ffi::OsStr;
+
 use super::page::{cell, table};
 use crate::data::{Categories, Category, Neighbour};
 use crate::engine::BitMatrix;
@@ -24,6 +26,21 @@ const LEAST: f64 = 0.5;
 const NUCLEOTIDES: [(&str, usize); 4] = [("A", 2), ("C", 0), ("G", 4), ("TU", 1)];
 const AMINO_ACIDS: [(&str, usize); 3] = [("GSTYCQN", 2), ("KRH", 0), ("DE", 1)];
 const OTHERS: usize = 6;
+
+/// How often.
+pub fn times(n: usize) -> String {
+    if n == 1 { "once".into() } else { format!("{n} times") }
+}
+
+/// An argument quoted for a shell, if needed.
+pub fn quoted(argument: &OsStr) -> String {
+    let text = argument.to_string_lossy();
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./=+:,@%".contains(c);
+    if !text.is_empty() && text.chars().all(plain) {
+        return text.into_owned();
+    }
+    format!("'{}'", text.replace('\'', "'\\''"))
+}
 
 /// Samples, each with its nearest row below.
 pub fn pairs(

@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use crate::checkpoint::{StateReader, StateWriter};
 use crate::config::Config;
 use crate::context::Device;
 use crate::data::{Splits, checksum, sha256_hex};
@@ -24,6 +25,10 @@ const MAY_CHANGE: [&str; 7] = [
 ];
 /// May change if the rows stay the same, because a file may have moved.
 const MAY_MOVE: &str = "data.source";
+/// The key that no run can change.
+const SIZE: &str = "`model.hidden`";
+/// Its name in a state.
+const NAME: &str = "identity";
 /// The weights of the training rows, beside the parts.
 const WEIGHTS: &str = "weighted training";
 /// Characters of a value shown in a message.
@@ -38,13 +43,16 @@ pub enum Changes {
     Forced,
 }
 
+/// SHA-256 by the name of a part of the rows, as `ztrack data describe` prints it.
+pub type Sums = BTreeMap<String, String>;
+
 /// Configuration and rows at the start of a run, and the changes that were forced later.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Identity {
     /// The configuration as TOML.
     config: String,
-    /// SHA-256 of the rows of each part and of the weights of the training rows, as `ztrack data describe` prints it.
-    rows: BTreeMap<String, String>,
+    /// Of the rows of each part, and of the weights of the training rows.
+    rows: Sums,
     /// The device that computes: another one draws other numbers.
     #[serde(default = "host")]
     device: String,
@@ -60,23 +68,30 @@ impl Identity {
     /// # Errors
     /// A configuration that cannot be written as TOML.
     pub fn new(config: &Config, splits: &Splits, device: &Device) -> Result<Self> {
-        let rows = splits.parts().map(|(name, part)| (name.into(), checksum(part)));
-        let weights = splits.train.weights.as_ref().map(|weights| {
-            let bytes: Vec<u8> = weights.iter().flat_map(|weight| weight.to_le_bytes()).collect();
-            (WEIGHTS.into(), sha256_hex([&bytes[..]]))
-        });
-        let rows = rows.chain(weights);
         Ok(Self {
             config: config.to_toml()?,
-            rows: rows.collect(),
+            rows: sums(splits),
             device: device.to_string(),
             forced: Vec::new(),
             lost: BTreeMap::new(),
         })
     }
 
+    /// That of the run whose state this is.
+    ///
+    /// # Errors
+    /// A state without one.
+    pub fn read(state: &StateReader) -> Result<Self> {
+        state.json(NAME)
+    }
+
+    /// Stores it in a state.
+    pub fn write(&self, state: &mut StateWriter) {
+        state.json(NAME, self);
+    }
+
     /// SHA-256 of the rows of each part: training, validation, test.
-    pub fn rows(&self) -> &BTreeMap<String, String> {
+    pub fn rows(&self) -> &Sums {
         &self.rows
     }
 
@@ -107,8 +122,11 @@ impl Identity {
     pub fn after(mut self, saved: Self, changes: Changes) -> Result<Self> {
         let found = self.changes_since(&saved)?;
         if changes == Changes::Refused && !found.is_empty() {
+            // Arrays of another size cannot be read.
+            let fits = !found.iter().any(|change| change.contains(SIZE));
+            let force = if fits { ", or allow this with --force" } else { "" };
             return Err(Error::Mismatch(format!(
-                "{}: resume with the settings and rows of the checkpoint, start a new run, or allow this with --force",
+                "{}: resume with the settings and rows of the checkpoint, start a new run{force}",
                 found.join("; ")
             )));
         }
@@ -147,21 +165,44 @@ impl Identity {
                 ));
             }
         }
-        for part in ["training", "validation", "test", WEIGHTS] {
-            let sum = |identity: &Self| match identity.rows.get(part) {
-                Some(sum) => format!("SHA-256 {sum:.16}..."),
-                None => "none".to_string(),
-            };
-            if self.rows.get(part) != saved.rows.get(part) {
-                found.push(format!(
-                    "the {part} rows are not those of the checkpoint (then {}, now {})",
-                    sum(saved),
-                    sum(self)
-                ));
-            }
-        }
+        found.extend(other_rows(&saved.rows, &self.rows));
         Ok(found)
     }
+}
+
+/// SHA-256 of the rows of each part and of the weights of the training rows.
+fn sums(splits: &Splits) -> Sums {
+    let rows = splits.parts().map(|(name, part)| (name.into(), checksum(part)));
+    let weights = splits.train.weights.as_ref().map(|weights| {
+        let bytes: Vec<u8> = weights.iter().flat_map(|weight| weight.to_le_bytes()).collect();
+        (WEIGHTS.into(), sha256_hex([&bytes[..]]))
+    });
+    rows.chain(weights).collect()
+}
+
+/// Which parts differ, in words.
+fn other_rows<'a>(saved: &'a Sums, now: &'a Sums) -> impl Iterator<Item = String> + 'a {
+    let sum = |sums: &Sums, part: &str| match sums.get(part) {
+        Some(sum) => format!("SHA-256 {sum:.16}..."),
+        None => "none".to_string(),
+    };
+    let differ = move |part: &&str| now.get(*part) != saved.get(*part);
+    ["training", "validation", "test", WEIGHTS].into_iter().filter(differ).map(move |part| {
+        format!(
+            "the {part} rows are not those of the checkpoint (then {}, now {})",
+            sum(saved, part),
+            sum(now, part)
+        )
+    })
+}
+
+/// Refuses rows that are not those whose sums a run stored: a file was changed, or another one has its name.
+///
+/// # Errors
+/// Parts that differ.
+pub fn refuse_other_rows(saved: &Sums, splits: &Splits) -> Result<()> {
+    let found: Vec<String> = other_rows(saved, &sums(splits)).collect();
+    if found.is_empty() { Ok(()) } else { Err(Error::Mismatch(found.join("; "))) }
 }
 
 fn host() -> String {

@@ -15,7 +15,7 @@ pub use averaging::Averaged;
 pub(crate) use averaging::WINDOW;
 pub use early_stopping::{Decision, EarlyStopping, EarlyStoppingConfig, Evaluation};
 pub use health::{Health, Likelihoods, TrainingState};
-pub use identity::{Changes, Identity, fields};
+pub use identity::{Changes, Identity, Sums, fields, refuse_other_rows};
 pub use learning_rate::{LearningRate, Schedule};
 pub use trainer::{
     Audit, Best, Candidate, Checkpoints, Comparison, EvaluationRecord, FinalLikelihood, Forecast,

@@ -259,7 +259,10 @@ fn bad_run_folders() {
     let run_config = fs::read_to_string(format!("{out}/config.toml")).unwrap();
 
     let other = file(folder.path(), "other.toml", common::TINY.replace("seed = 3", "seed = 4"));
-    refused(&["train", &other, "--resume", "--out", &out], "differs");
+    refused(
+        &["train", &other, "--resume", "--out", &out],
+        "with which the run was started, to seed",
+    );
     let resume = ["train", "--quiet", "--resume", "--out", &out];
     // The checkpoint is of another model than the configuration, or of other data.
     fs::write(format!("{out}/config.toml"), run_config.replace("hidden = 6", "hidden = 7"))
@@ -328,4 +331,37 @@ fn an_array_of_one_dimension_is_told() {
     let folder = TempDir::new().unwrap();
     let path = file(folder.path(), "flat.npy", npy(Array1::<u8>::zeros(4)));
     refused(&["data", "describe", &path], "2 expected");
+}
+
+/// The data of a run are those it was trained on: not another file of that name, and not the same file with other rows.
+#[test]
+fn the_data_of_a_run_are_not_other_rows() {
+    let folder = TempDir::new().unwrap();
+    let row = |n: usize| {
+        format!("{},{},{},{}\n", n % 2, n / 2 % 2, n / 4 % 2, usize::from(n.is_multiple_of(3)))
+    };
+    let rows =
+        |order: &dyn Fn(usize) -> usize| -> String { (0..60).map(|n| row(order(n))).collect() };
+    let data = file(folder.path(), "rows.csv", rows(&|n| n));
+    let out = text(&folder.path().join("out"));
+    let settings = ["--set", "training.updates=20", "--set", "model.hidden=3", "-q", "--out", &out];
+    succeed(&[&["train", &data][..], &settings].concat());
+    let evaluate = ["evaluate", &out, "--data", "test"];
+    let expected = succeed(&evaluate);
+    file(folder.path(), "rows.csv", rows(&|n| 59 - n));
+    for arguments in
+        [&evaluate[..], &["transform", &out, "--out", &text(&folder.path().join("f.csv"))]]
+    {
+        let output = common::run(arguments);
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(
+            !output.status.success() && said.contains("are not those it was trained on"),
+            "{said}"
+        );
+    }
+    // The file itself can be named, and another split of the run's data.
+    succeed(&["evaluate", &out, "--data", &data]);
+    succeed(&["evaluate", &out, "--data", "test", "--split-seed", "3"]);
+    file(folder.path(), "rows.csv", rows(&|n| n));
+    assert_eq!(succeed(&evaluate), expected);
 }

@@ -47,7 +47,7 @@ impl Trainer {
         let test = rows.test.as_ref().map(|rows| ("test", rows));
         let held_out = test.or(validation).filter(|_| self.config.audit.models > 1);
         let Some((part, held_out)) = held_out else { return Ok(None) };
-        let train = rows.all(self.config.seed)?;
+        let train = rows.as_often_as_weighted(self.config.seed)?;
         let parts: Vec<_> =
             [Some(("train", &train)), validation, test].into_iter().flatten().collect();
         let affordable = affordable_components(rows.column_counts.iter().sum());

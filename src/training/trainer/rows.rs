@@ -121,6 +121,15 @@ impl RowSets {
         self.binarizer.binarize(&self.train, EVALUATION_EPOCH, seed)
     }
 
+    /// All training rows, or where they have weights as many, each as often as its weight says.
+    pub fn as_often_as_weighted(&self, seed: u64) -> Result<BitMatrix> {
+        let all = self.all(seed)?;
+        Ok(match &self.weights {
+            None => all,
+            Some((weights, _)) => all.select(drawn(weights, weights.len(), 0.5)),
+        })
+    }
+
     /// That many training rows, as often as their weights say, at equal distances in the order of the file.
     pub fn representatives(&self, count: usize) -> BitMatrix {
         let rows = &self.train_evaluated;

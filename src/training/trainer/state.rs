@@ -74,7 +74,7 @@ impl Trainer {
     pub fn save(&self, state: &mut StateWriter) {
         self.save_model(state, self.seconds());
         state.json("times", &self.times);
-        state.json("identity", &self.identity);
+        self.identity.write(state);
         state.json("recorded", &self.recorded);
         self.judge.save(state);
     }
@@ -124,7 +124,7 @@ impl Trainer {
         changes: Changes,
     ) -> Result<Self> {
         let mut trainer = Self::new(config, splits, context)?;
-        trainer.identity = trainer.identity.after(state.json("identity")?, changes)?;
+        trainer.identity = trainer.identity.after(Identity::read(state)?, changes)?;
         trainer.recorded = state.json("recorded")?;
         let (m, j) = (trainer.rows.columns(), config.model.hidden);
         trainer.times = state.json("times")?;
