@@ -31,6 +31,11 @@ struct Settings {
     seed: u64,
 }
 
+/// The engine of the chains' last step.
+fn followed(tracker: &PathTracker<PythonPath>) -> Option<Arc<Py<PyAny>>> {
+    tracker.tracked().map(|(path, _)| Arc::clone(&path.engine))
+}
+
 /// Threads of Python may share one: each call waits for the one before.
 #[pyclass(frozen)]
 pub struct EngineTracker {
@@ -130,14 +135,18 @@ impl EngineTracker {
         self.on_copy(py, None, |tracker| tracker.update(path))
     }
 
-    /// See [`evaluation`].
+    /// See [`evaluation`]; and the engine that it is about, as of `engine`.
     #[pyo3(signature = (progress))]
-    fn evaluate(&self, py: Python<'_>, progress: Option<Bound<'_, PyAny>>) -> PyResult<Evaluation> {
-        let found = self.on_copy(py, progress.as_ref(), |tracker| {
+    fn evaluate(
+        &self,
+        py: Python<'_>,
+        progress: Option<Bound<'_, PyAny>>,
+    ) -> PyResult<(Evaluation, Option<Py<PyAny>>)> {
+        let (found, engine) = self.on_copy(py, progress.as_ref(), |tracker| {
             let found = tracker.evaluate()?;
-            Ok((tracker.updates(), found, tracker.diagnostics()))
+            Ok(((tracker.updates(), found, tracker.diagnostics()), followed(tracker)))
         })?;
-        evaluation(py, found)
+        Ok((evaluation(py, found)?, engine.map(|engine| engine.clone_ref(py))))
     }
 
     fn running(&self, py: Python<'_>) -> PyResult<(f64, f64)> {
@@ -159,10 +168,8 @@ impl EngineTracker {
 
     /// The engine of the chains' last step, or nothing before the first.
     fn engine(&self, py: Python<'_>) -> PyResult<Option<Py<PyAny>>> {
-        let engine = |tracker: &PathTracker<PythonPath>| {
-            tracker.tracked().map(|(path, _)| Arc::clone(&path.engine))
-        };
-        Ok(self.reading(py, |tracker| Ok(engine(tracker)))?.map(|engine| engine.clone_ref(py)))
+        let engine = self.reading(py, |tracker| Ok(followed(tracker)))?;
+        Ok(engine.map(|engine| engine.clone_ref(py)))
     }
 
     /// Bytes of the tracker, the batch that its chains are in with the number of that, and the engines of their last step and of the last

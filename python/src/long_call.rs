@@ -1,7 +1,7 @@
 //! Calls that take long: Python's lock is free meanwhile, Ctrl-C ends them, and so does a callback that raises.
 
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
 use pyo3::prelude::*;
@@ -18,6 +18,9 @@ const PATIENCE: Duration = Duration::from_secs(30);
 
 /// The calls at work; `None` once the interpreter is at its exit.
 static CALLS: Mutex<Option<Vec<Arc<Turn>>>> = Mutex::new(Some(Vec::new()));
+
+/// The process that made the first call.
+static PROCESS: OnceLock<u32> = OnceLock::new();
 
 fn locked<T>(value: &Mutex<T>) -> MutexGuard<'_, T> {
     value.lock().unwrap_or_else(PoisonError::into_inner)
@@ -201,12 +204,15 @@ pub fn long<T: Send>(
     }
 }
 
-/// A call that is short: Python's lock is free, nothing ends it.
+/// A call that is short: Python's lock is free, nothing ends it. On rayon's own threads, but in a process that was forked: these are its
+/// parent's.
 pub fn short<T: Send>(
     py: Python<'_>,
     work: impl FnOnce() -> ztrack::Result<T> + Send,
 ) -> PyResult<T> {
-    py.detach(work).map_err(|error| exception(py, &error))
+    let forked = *PROCESS.get_or_init(std::process::id) != std::process::id();
+    let found = py.detach(|| if forked { on_own_threads(work) } else { work() });
+    found.map_err(|error| exception(py, &error))
 }
 
 fn panic_text(payload: &(dyn std::any::Any + Send)) -> String {

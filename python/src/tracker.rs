@@ -5,6 +5,7 @@ use std::sync::{Mutex, PoisonError};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use ztrack::live::Diagnostics;
+use ztrack::model::Parameters;
 use ztrack::units::Variables;
 use ztrack::{Context, Error, Interface, LogZ, LogZTracker};
 
@@ -14,6 +15,11 @@ use super::long_call::{long, short};
 
 /// Bytes of weights, visible bias and hidden bias.
 type Parts<'py> = (Bound<'py, PyBytes>, Bound<'py, PyBytes>, Bound<'py, PyBytes>);
+fn parts<'py>(py: Python<'py>, model: &Parameters) -> Parts<'py> {
+    let [weights, visible, hidden] = model_bytes(model).map(|it| PyBytes::new(py, &it));
+    (weights, visible, hidden)
+}
+
 /// See [`evaluation`].
 pub type Evaluation = (u64, f64, f64, Vec<(String, String)>, String);
 
@@ -152,14 +158,19 @@ impl Tracker {
         })
     }
 
-    /// See [`evaluation`].
+    /// See [`evaluation`]; and the model that it is about, as of `parameters`.
     #[pyo3(signature = (progress))]
-    fn evaluate(&self, py: Python<'_>, progress: Option<Bound<'_, PyAny>>) -> PyResult<Evaluation> {
-        let found = self.on_copy(py, progress.as_ref(), |tracker| {
+    fn evaluate<'py>(
+        &self,
+        py: Python<'py>,
+        progress: Option<Bound<'py, PyAny>>,
+    ) -> PyResult<(Evaluation, Option<Parts<'py>>)> {
+        let (found, model) = self.on_copy(py, progress.as_ref(), |tracker| {
             let found = tracker.evaluate()?;
-            Ok((tracker.updates(), found, tracker.diagnostics()))
+            let model = tracker.parameters().cloned();
+            Ok(((tracker.updates(), found, tracker.diagnostics()), model))
         })?;
-        evaluation(py, found)
+        Ok((evaluation(py, found)?, model.map(|model| parts(py, &model))))
     }
 
     fn running(&self, py: Python<'_>) -> PyResult<(f64, f64)> {
@@ -169,10 +180,7 @@ impl Tracker {
     /// Weights [M, J] and biases of the model that values are about, f32; None before the first update.
     fn parameters<'py>(&self, py: Python<'py>) -> PyResult<Option<Parts<'py>>> {
         let found = self.reading(py, |tracker| Ok(tracker.parameters().cloned()))?;
-        Ok(found.map(|model| {
-            let [weights, visible, hidden] = model_bytes(&model).map(|it| PyBytes::new(py, &it));
-            (weights, visible, hidden)
-        }))
+        Ok(found.map(|model| parts(py, &model)))
     }
 
     /// States, one byte a cell, and their weights.

@@ -69,3 +69,42 @@ def test_wrong_cells_are_refused():
         ztrack.complete(w, c, b, [[0, 2, 1, 1, 0, np.nan]])
     with pytest.raises(ztrack.InvalidError, match="6 visible units"):
         ztrack.complete(w, c, b, [[0, 1, np.nan]])
+
+
+def test_both_modes_of_the_missing_cells_are_found():
+    """Units that are all off or all on: given nine of ten cells that are on, the missing ones are on, which chains from the biases never see."""
+    for strength in (0.3, 0.5, 0.7):
+        w = np.full((30, 17), strength, np.float32)
+        c, b = -w.sum(1) / 2, -w.sum(0) / 2
+        row = np.full((1, 30), np.nan)
+        row[0, :10] = [1] * 9 + [0]
+        hidden = np.array(list(itertools.product((0, 1), repeat=17)), dtype=np.float64)
+        given, open_cells = ~np.isnan(row[0]), np.isnan(row[0])
+        log_f = hidden @ b + (hidden @ w[given].T + c[given]) @ row[0, given]
+        exact = np.logaddexp.reduce(log_f + np.logaddexp(0, hidden @ w[open_cells].T + c[open_cells]).sum(1))
+        found = ztrack.complete(w, c, b, row, seed=1)
+        assert abs(found.log_f[0] - exact) < 5 * found.std_error[0] < 0.5
+        assert found.means[0, 10:].mean() > 0.9
+        # One row: its error is that of its chains.
+        mean = ztrack.log_likelihood(w, c, b, row, 0.0, seed=1)
+        assert mean.value == found.log_f[0] and mean.std_error == found.std_error[0]
+
+
+def test_missing_cells_of_frames_and_masks():
+    pandas = pytest.importorskip("pandas")
+    w, c, b = model()
+    rows = np.array([[1, 0, np.nan, 1, 0, 0], [np.nan, 0, 1, np.nan, 0, 1]])
+    expected = ztrack.complete(w, c, b, rows).log_f
+    for frame in (pandas.DataFrame(rows), pandas.DataFrame(rows).astype("Int64")):
+        assert np.array_equal(ztrack.complete(w, c, b, frame).log_f, expected)
+        assert ztrack.log_likelihood(w, c, b, frame, 0.0).value == pytest.approx(expected.mean())
+    masked = np.ma.masked_invalid(rows)
+    assert np.array_equal(ztrack.complete(w, c, b, masked).log_f, expected)
+    with pytest.raises(ztrack.InvalidError, match="masked"):
+        ztrack.log_partition(w, c, b, data=masked)
+    # A frame of categories: a variable of three states, one of two, and a bit's two.
+    kinds = pandas.DataFrame({"a": pandas.Categorical(["x", None], ["x", "y", "z"]), "b": pandas.Categorical(["q", "p"], ["p", "q", "r"])})
+    codes = np.array([[0, 1], [np.nan, 0]])
+    expected = ztrack.complete(w, c, b, codes, categories=[3, 3]).log_f
+    assert np.array_equal(ztrack.complete(w, c, b, kinds).log_f, expected)
+    assert ztrack.log_likelihood(w, c, b, kinds, 0.0).value == pytest.approx(expected.mean())

@@ -136,3 +136,41 @@ def test_plus_minus_is_a_kind_of_units(tmp_path):
     model.save(tmp_path / "spins.safetensors")
     again = ztrack.Model.load(tmp_path / "spins.safetensors")
     assert again.groups == "plus-minus" and again == model
+
+
+def test_what_another_layout_has_no_place_for_is_refused(model, tmp_path):
+    w, c, b = model
+    spins, variables = ztrack.Model(w, c, b, groups="plus-minus"), ztrack.Model(w, c, b, groups=[8, 8])
+    for convert in (ztrack.to_sklearn, ztrack.to_torch):
+        for one in (spins, variables):
+            with pytest.raises(ztrack.InvalidError, match="no place"):
+                convert(one)
+    with pytest.raises(ztrack.InvalidError, match="no place"):
+        ztrack.to_plus_minus(variables)
+    shifted = ztrack.Model(w, c, b, log_constant=0.1)
+    with pytest.raises(ztrack.InvalidError, match="log_constant"):
+        shifted.save(tmp_path / "m.npz")
+    pytest.importorskip("safetensors")
+    shifted.save(tmp_path / "m.safetensors")
+    assert ztrack.Model.load(tmp_path / "m.safetensors") == shifted
+    for name in ("m.npz", "m.safetensors"):
+        with pytest.raises(ztrack.IoError):
+            ztrack.Model(w, c, b).save(tmp_path / "nowhere" / name)
+    with pytest.raises(ztrack.InvalidError, match="no state dict"):
+        ztrack.from_torch(3)
+
+
+def test_a_model_keeps_its_numbers_and_its_columns(model):
+    w, c, b = (part.astype(np.float32) for part in model)
+    kept = ztrack.Model(w, c, b)
+    before = kept.weights.copy()
+    w += 1
+    assert np.array_equal(kept.weights, before)
+    with pytest.raises(ztrack.InvalidError, match="12 columns"):
+        ztrack.Model(w, c, b, groups="4,4,4")
+    # Other spellings of bits, and of -1 and +1.
+    for groups in ("bits", "16*1+", [1] * 16):
+        assert ztrack.Model(w, c, b, groups=groups).groups == ""
+    rows = np.ones((2, 16))
+    values = [ztrack.log_likelihood(w, c, b, rows, groups=groups).value for groups in ("plus-minus", " plus-minus ")]
+    assert values[0] == values[1]

@@ -8,6 +8,7 @@ import pytest
 import ztrack
 
 pytest.importorskip("sklearn")
+from sklearn.exceptions import NotFittedError  # noqa: E402
 from sklearn.model_selection import GridSearchCV  # noqa: E402
 from sklearn.pipeline import make_pipeline  # noqa: E402
 from sklearn.preprocessing import Binarizer  # noqa: E402
@@ -147,3 +148,19 @@ def test_what_is_refused(data):
     with pytest.raises(ztrack.Interrupted):
         small(n_iter=10**6, progress=lambda p: told.append(p) or False).fit(data)
     assert told and told[0]["updates"] > 0
+
+
+def test_an_estimator_is_as_it_was_where_a_fit_fails(data):
+    once = ztrack.RBM(5, n_iter=3, chains=50, random_state=1).fit(data)
+    before = (once.log_z_, once.model_, once.sample(20))
+    for settings, rows in (({"n_iter": 10**6, "progress": lambda _: False}, data), ({}, data * 0.5), ({"threshold": float("nan")}, data)):
+        once.set_params(**settings)
+        with pytest.raises((ztrack.Interrupted, ValueError)):
+            once.fit(rows)
+        once.set_params(n_iter=3, progress=None, threshold=None)
+        assert once.log_z_ == before[0] and once.model_ == before[1] and np.array_equal(once.sample(20), before[2])
+    first = ztrack.RBM(5, chains=50, learning_rate=-1)
+    with pytest.raises(ztrack.InvalidError):
+        first.partial_fit(data)
+    with pytest.raises(NotFittedError):
+        first.score(data)

@@ -1,8 +1,11 @@
 """A loop of numpy with the tracker in it; its state; threads; what it refuses."""
 
+import os
 import pickle
+import signal
 import textwrap
 import threading
+import time
 
 import numpy as np
 import pytest
@@ -255,3 +258,85 @@ def test_what_is_refused(data, model):
     for bad in ({}, {"state": b"nothing", "transposed": False}, 3):
         with pytest.raises(ztrack.ZtrackError):
             ztrack.Tracker.from_state_dict(bad)
+
+
+def test_an_evaluation_is_about_one_model(data, model):
+    """Another thread updates the tracker: values and rows' likelihoods are of the same parameters all the same."""
+    w, c, b = model
+    tracker = ztrack.Tracker(data, w.shape[1], 60, averaging=0, settling=(6, 6))
+    tracker.update(w, c, b)
+    expected = [float(ztrack.log_likelihood(f * w, c, b, data).value) for f in (1, 2)]
+    stop = threading.Event()
+
+    def train():
+        step = 0
+        while not stop.is_set():
+            step += 1
+            tracker.update(w * (1 + step % 2), c, b)
+
+    other = threading.Thread(target=train)
+    other.start()
+    try:
+        found = [tracker.evaluate({"x": data}).log_likelihoods["x"] for _ in range(6)] + [tracker.log_likelihood(data) for _ in range(6)]
+    finally:
+        stop.set()
+        other.join()
+    for one in found:
+        assert min(abs(one.value - value) for value in expected) < 10 * one.log_z_std_error + 0.2
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+def test_a_forked_process_goes_on(data, model):
+    tracker = ztrack.Tracker(data, model[0].shape[1], 50)
+    tracker.update(*model)
+    child = os.fork()
+    if child == 0:
+        try:
+            tracker.update(*model)
+            tracker.evaluate()
+            os._exit(0)
+        except BaseException:
+            os._exit(1)
+    for _ in range(600):
+        done, status = os.waitpid(child, os.WNOHANG)
+        if done:
+            break
+        time.sleep(0.1)
+    else:
+        os.kill(child, signal.SIGKILL)
+        os.waitpid(child, 0)
+        pytest.fail("the child hangs")
+    assert status == 0
+
+
+def test_categories_keep_their_order():
+    pandas = pytest.importorskip("pandas")
+    rng = np.random.default_rng(0)
+    frame = pandas.DataFrame({"a": pandas.Categorical(rng.choice(list("xyz"), 100)), "b": pandas.Categorical(rng.choice(list("pq"), 100))})
+    tracker = ztrack.Tracker(frame, 4, 50)
+    tracker.update(np.zeros((5, 4)), np.log([0.8, 0.1, 0.1, 0.5, 0.5]), np.zeros(4))
+    tracker.log_likelihood(frame)
+    other = frame.assign(a=frame.a.cat.reorder_categories(list("zyx")))
+    for one in (tracker, pickle.loads(pickle.dumps(tracker))):
+        with pytest.raises(ztrack.InvalidError, match="other categories"):
+            one.log_likelihood(other)
+
+
+def test_marginals_of_spins_are_means():
+    share = np.array([0.25, 0.5, 0.75])
+    model = (np.zeros((3, 2)), np.zeros(3), np.zeros(2))
+    values = []
+    for marginals, groups in ((2 * share - 1, "plus-minus"), (share, None)):
+        tracker = ztrack.Tracker(marginals=marginals, n_hidden=2, chains=50, groups=groups)
+        tracker.update(*model)
+        values.append(tracker.log_z)
+    assert abs(values[0] - values[1]) < 0.2
+
+
+def test_a_subclass_takes_no_engine():
+    class Own(ztrack.Tracker):
+        pass
+
+    with pytest.raises(ztrack.InvalidError, match="Own is a tracker of an RBM"):
+        Own(engine=object())

@@ -30,6 +30,8 @@ def array(value, name, ndim, dtype=np.float64):
 
 def _numbers(value, name):
     """Anything that holds numbers as a numpy array: tensors, tables, sparse matrices, objects with DLPack."""
+    if np.ma.isMaskedArray(value) and np.ma.getmaskarray(value).any():
+        raise InvalidError(f"`{name}` has masked cells: fill them in or leave the rows out (`complete` and `log_likelihood` take missing cells)")
     # Tensors of torch refuse numpy while they need gradients or lie on a device.
     if hasattr(value, "detach"):
         value = value.detach()
@@ -129,7 +131,9 @@ def rows(value, columns=None, name="data", groups=None):
 
 
 def has_missing(value):
-    """Whether cells of an array are NaN, or masked."""
+    """Whether cells of an array or a pandas frame are missing, or masked."""
+    if hasattr(value, "isna"):
+        return bool(np.asarray(value.isna()).any())
     if np.ma.isMaskedArray(value):
         return bool(np.ma.getmaskarray(value).any())
     found = np.asarray(value)
@@ -145,12 +149,15 @@ def groups(value, columns=0):
     if value is None:
         return ""
     if isinstance(value, str):
-        return seen(value, columns)
-    try:
-        sizes = [whole(size, "groups", 1) for size in value]
-    except TypeError as error:
-        raise InvalidError(f"`groups` is {value!r}: a text such as '60*3+,4,1+' or a sequence of numbers of columns is needed") from error
-    return ",".join("1+" if size == 1 else str(size) for size in sizes)
+        text = ",".join(part.strip() for part in value.split(","))
+    else:
+        try:
+            sizes = [whole(size, "groups", 1) for size in value]
+        except TypeError as error:
+            raise InvalidError(f"`groups` is {value!r}: a text such as '60*3+,4,1+' or a sequence of numbers of columns is needed") from error
+        text = ",".join("1+" if size == 1 else str(size) for size in sizes)
+    bits = text == "bits" or all(part.rpartition("*")[2] == "1+" for part in text.split(","))
+    return "" if bits else seen(text, columns)
 
 
 def whole(value, name, least, most=2**63 - 1):

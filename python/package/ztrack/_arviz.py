@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ._arrays import whole
+from ._arrays import seeded, whole
 from ._convert import Model
 from ._errors import InvalidError
 from ._packages import need
@@ -18,7 +18,7 @@ def to_arviz(source: Model | Tracker, draws: int = 500, chains: int = 4, **optio
 
     Chain i consists of ``draws`` samples by :func:`ztrack.sample` with a seed of its own, so that R-hat compares runs that know
     nothing of each other: modes that only some of them find show. Group ``posterior``: ``visible`` [chain, draw, unit], ``activity``
-    [chain, draw] (share of units that are 1), ``free_energy`` [chain, draw] (-log f(v), nats). Of a tracker, samples are of
+    [chain, draw] (mean over the columns: of bits the share of units that are 1), ``free_energy`` [chain, draw] (-log f(v), nats). Of a tracker, samples are of
     :attr:`Tracker.model`, and the group ``log_z_history`` has log Z and diagnostics of all evaluations over ``update``.
 
     ``options``: as of :func:`ztrack.sample` (``data``, ``seed``, ``spacing``, ...). Needs the package xarray.
@@ -28,7 +28,7 @@ def to_arviz(source: Model | Tracker, draws: int = 500, chains: int = 4, **optio
     model = source.model if isinstance(source, Tracker) else source
     if model is None:
         raise InvalidError("the tracker has no parameters yet: call `update` first")
-    draws, chains, seed = whole(draws, "draws", 2), whole(chains, "chains", 2), whole(options.pop("seed", 0), "seed", 0)
+    draws, chains, seed = whole(draws, "draws", 2), whole(chains, "chains", 2), seeded(options.pop("seed", 0))
     visible = np.stack([model.sample(draws, **{**options, "seed": seed + chain}) for chain in range(chains)])
     log_f = model.log_f(visible.reshape(chains * draws, -1)).reshape(chains, draws)
     posterior = xarray.Dataset(

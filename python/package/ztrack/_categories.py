@@ -11,10 +11,15 @@ from ._errors import InvalidError
 PLUS_MINUS = "plus-minus"
 
 
+def are_spins(groups):
+    """Whether ``groups`` says that units are -1 and +1."""
+    return isinstance(groups, str) and groups.strip() == PLUS_MINUS
+
+
 def one_hot(data, groups, categories):
     """Data, groups and numbers of states: one-hot rows and their variables where data are states, else all as they came and None."""
-    if isinstance(groups, str) and groups == PLUS_MINUS:
-        return zeros_for_minus(data), groups, PLUS_MINUS
+    if are_spins(groups):
+        return zeros_for_minus(data), PLUS_MINUS, PLUS_MINUS
     states = sizes(data, categories)
     if states is None:
         return data, groups, None
@@ -80,6 +85,19 @@ def states_of(cells, states):
         return cells.astype(np.int8) * 2 - 1
     parts = np.split(cells, np.cumsum(states)[:-1], axis=1)
     return np.stack([part.argmax(axis=1) for part in parts], axis=1)
+
+
+def with_missing(value):
+    """A pandas frame as numbers, NaN where a cell is missing, states where its columns are categories; anything else as it came."""
+    if not (hasattr(value, "iloc") and hasattr(value, "isna")):
+        return value
+    if _kinds(value):
+        codes = np.stack([value.iloc[:, i].cat.codes for i in range(value.shape[1])], axis=1)
+        return np.where(codes < 0, np.nan, codes)
+    try:
+        return value.to_numpy(dtype=np.float64, na_value=np.nan)
+    except (TypeError, ValueError) as error:
+        raise InvalidError(f"`data` holds values that are no numbers: {error}") from error
 
 
 def names(value):

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 
 from . import _native
 from ._arrays import array, parameters, seeded, whole
-from ._categories import PLUS_MINUS, one_hot, states_of
+from ._categories import PLUS_MINUS, are_spins, one_hot, sizes, states_of, with_missing
 from ._errors import InvalidError
 from ._estimate import Seed, Trust, _given
 from ._reals import has_reals
@@ -68,11 +68,13 @@ def complete(
 
     if has_reals(groups):
         raise InvalidError("`complete` takes columns of 0 and 1: `ztrack impute` and `ztrack evaluate` take real ones with missing cells")
+    categories = sizes(data, categories)
+    data = with_missing(data)
     cells = np.ma.getdata(data) if np.ma.isMaskedArray(data) else array(data, "data", 2, None)
     missing = np.isnan(cells) if cells.dtype.kind == "f" else np.zeros(cells.shape, dtype=bool)
     missing |= np.ma.getmaskarray(data) if np.ma.isMaskedArray(data) else False
     filled = np.where(missing, 0, cells)
-    plus_minus = isinstance(groups, str) and groups == PLUS_MINUS
+    plus_minus = are_spins(groups)
     near, _, _ = one_hot(near, groups, categories)
     states = PLUS_MINUS if plus_minus else None
     if categories is not None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from os import PathLike
 from typing import Any
@@ -60,10 +60,14 @@ class Model:
     groups: str | Sequence[int] | None = ""
 
     def __post_init__(self):
-        self.weights, self.visible_bias, self.hidden_bias = parameters(
-            self.weights, self.visible_bias, self.hidden_bias
+        # Copies: training goes on in place.
+        self.weights, self.visible_bias, self.hidden_bias = (
+            part.copy() for part in parameters(self.weights, self.visible_bias, self.hidden_bias)
         )
         self.groups = as_groups(self.groups, self.n_visible)
+        columns = sum(columns for columns, _, _ in variables_of(self.groups, self.n_visible))
+        if columns != self.n_visible:
+            raise InvalidError(f"`groups` is {self.groups!r}, variables of {columns} columns, and there are {self.n_visible} visible units")
         if self.states is not None:
             self.states = rows(self.states, self.n_visible, "states", self.groups)
 
@@ -101,7 +105,7 @@ class Model:
         return log_partition(*self._all(), **{"states": self.states, "groups": self.groups, **options})
 
     def log_likelihood(
-        self, data: ArrayLike, log_z: LogPartition | float | tuple[float, float] | None = None, **options: Any
+        self, data: ArrayLike, log_z: LogPartition | ArrayLike | None = None, **options: Any
     ) -> LogLikelihood:
         """Mean log-likelihood of rows, see :func:`ztrack.log_likelihood`."""
         states = {"states": self.states} if log_z is None else {}
@@ -149,28 +153,40 @@ class Model:
     # Files that the command `ztrack` reads as well.
 
     def save(self, path: str | PathLike[str]) -> None:
-        """Writes an npz file, or a safetensors file where the name ends so (needs the package safetensors)."""
+        """Writes a safetensors file (needs the package safetensors), or an npz file of the parameters alone, as the name ends."""
         arrays = dict(zip(("weights", "visible_bias", "hidden_bias"), self._all()))
         if str(path).endswith(".safetensors"):
             states = {} if self.states is None else {"states": self.states}
-            metadata = {"layout": "visible-hidden", "variables": self.groups} if self.groups else None
-            need("safetensors.numpy").save_file({**arrays, **states}, str(path), metadata)
+            metadata = {"layout": "visible-hidden", "variables": self.groups} if self.groups else {}
+            if self.log_constant:
+                metadata["log_constant"] = repr(float(self.log_constant))
+            save_file = need("safetensors.numpy").save_file
+            try:
+                save_file({**arrays, **states}, str(path), metadata or None)
+            except Exception as error:
+                raise IoError(f"{path}: {error}") from error
         elif str(path).endswith(".npz"):
             if self.groups:
                 raise InvalidError(f"{path}: an npz file has no place for the variables of the columns: use .safetensors")
-            np.savez(path, **arrays)
+            if self.log_constant:
+                raise InvalidError(f"{path}: an npz file has no place for `log_constant`: use .safetensors")
+            try:
+                np.savez(path, **arrays)
+            except OSError as error:
+                raise IoError(f"{path}: {error}") from error
         else:
             raise InvalidError(f"{path}: a model file is called .npz or .safetensors")
 
     @classmethod
     def load(cls, path: str | PathLike[str]) -> "Model":
         """Reads what :meth:`save` or the command wrote."""
-        groups = ""
+        groups, log_constant = "", 0.0
         try:
             if str(path).endswith(".safetensors"):
                 arrays = need("safetensors.numpy").load_file(str(path))
                 with need("safetensors").safe_open(str(path), "numpy") as file:
-                    groups = (file.metadata() or {}).get("variables", "")
+                    metadata = file.metadata() or {}
+                groups, log_constant = metadata.get("variables", ""), float(metadata.get("log_constant", 0))
             else:
                 with np.load(path, allow_pickle=False) as file:
                     arrays = dict(file)
@@ -181,7 +197,7 @@ class Model:
         try:
             parts = (arrays[name] for name in ("weights", "visible_bias", "hidden_bias"))
             # States with numbers are packed.
-            return cls(*parts, states=None if has_reals(groups) else arrays.get("states"), groups=groups)
+            return cls(*parts, log_constant, None if has_reals(groups) else arrays.get("states"), groups)
         except KeyError as error:
             raise FileError(f"{path}: no array {error}; found {', '.join(sorted(arrays))}") from error
 
@@ -196,8 +212,14 @@ def from_sklearn(estimator: Any) -> Model:
         raise InvalidError(f"this is no fitted BernoulliRBM: {error}") from error
 
 
+def _of_bits(model: Model, what: str) -> None:
+    if model.groups:
+        raise InvalidError(f"{what} has no place for the variables of the columns ({model.groups}): save the model as .safetensors")
+
+
 def to_sklearn(model: Model) -> Any:
-    """A ``BernoulliRBM`` with these parameters, as if fitted."""
+    """A ``BernoulliRBM`` with these parameters, as if fitted. Of a model whose columns are bits."""
+    _of_bits(model, "a BernoulliRBM")
     estimator = need("sklearn.neural_network").BernoulliRBM(n_components=model.n_hidden)
     estimator.components_ = model.weights.T.astype(np.float64)
     estimator.intercept_visible_ = model.visible_bias.astype(np.float64)
@@ -215,6 +237,8 @@ def from_torch(state: Any, names: Sequence[str] | None = None, transposed: bool 
     weights are [hidden, visible], as torch.nn.Linear keeps them; found from the shapes, where layers differ in size.
     """
     state = state.state_dict() if hasattr(state, "state_dict") else state
+    if not isinstance(state, Mapping):
+        raise InvalidError(f"this is no state dict but a {type(state).__name__}")
     if names is None:
         names = next((known for known in _TORCH_NAMES if all(name in state for name in known)), None)
         if names is None:
@@ -238,7 +262,8 @@ def from_torch(state: Any, names: Sequence[str] | None = None, transposed: bool 
 def to_torch(
     model: Model, names: Sequence[str] = _TORCH_NAMES[0], transposed: bool = False
 ) -> dict[str, Any]:
-    """A state dict of torch tensors."""
+    """A state dict of torch tensors. Of a model whose columns are bits."""
+    _of_bits(model, "a state dict")
     torch = need("torch")
     w = model.weights.T if transposed else model.weights
     arrays = zip(names, (w, model.visible_bias, model.hidden_bias))
@@ -262,18 +287,28 @@ def from_plus_minus(
 
 
 def to_plus_minus(model: Model) -> tuple[np.ndarray, np.ndarray, np.ndarray, float]:
-    """W, c, b (float64) of the same distribution over units in {-1, +1}, and its log Z minus that of ``model``, nats."""
+    """W, c, b (float64) of the same distribution over units in {-1, +1}, and its log Z minus that of ``model``, nats. Of a model whose columns are
+    bits, or -1 and +1."""
     w, c, b = (x.astype(np.float64) for x in model._all())
     if model.groups == PLUS_MINUS:
         return w, c, b, 0.0
+    _of_bits(model, "an RBM with units -1 and +1")
     w = w / 4
     c, b = c / 2 + w.sum(axis=1), b / 2 + w.sum(axis=0)
     return w, c, b, float(w.sum() - c.sum() - b.sum())
 
 
+def _archive(path: str | PathLike[str], mode: str) -> Any:
+    file = need("h5py").File
+    try:
+        return file(path, mode)
+    except OSError as error:
+        raise IoError(f"{path}: {error}") from error
+
+
 def rbms_updates(path: str | PathLike[str]) -> list[int]:
     """Updates saved in an HDF5 archive of the package rbms, ascending."""
-    with need("h5py").File(path, "r") as file:
+    with _archive(path, "r") as file:
         found = [key.removeprefix("update_") for key in file if key.startswith("update_")]
     return sorted(int(key) for key in found if key.isdigit())
 
@@ -287,7 +322,7 @@ def from_rbms(path: str | PathLike[str], update: int | None = None) -> Model:
     update = updates[-1] if update is None else whole(update, "update", 0)
     if update not in updates:
         raise InvalidError(f"{path}: no update {update}; there are {', '.join(map(str, updates))}")
-    with need("h5py").File(path, "r") as file:
+    with _archive(path, "r") as file:
         try:
             group = file[f"update_{update}"]["params"]
             w, c, b = (group[name][()] for name in ("weight_matrix", "vbias", "hbias"))
@@ -314,7 +349,7 @@ def to_rbms(model: Model, path: str | PathLike[str], update: int, log_z: float |
                 f"rbms has one-hot variables of one number of states, this model has variables {model.groups}: save it as .safetensors"
             )
         w, c, kind = w.reshape(-1, states, model.n_hidden), c.reshape(-1, states), "PBRBM"
-    with need("h5py").File(path, "a") as file:
+    with _archive(path, "a") as file:
         if "model_type" in file and file["model_type"].asstr()[()] != kind:
             other = file["model_type"].asstr()[()]
             raise InvalidError(f"{path} is an archive of {other}, this model is a {kind}: give another file")
@@ -332,7 +367,7 @@ def to_rbms(model: Model, path: str | PathLike[str], update: int, log_z: float |
 
 def write_rbms_log_z(path: str | PathLike[str], update: int, log_z: float) -> None:
     """Writes log Z of an update into an archive of rbms, as ``update_N/log_z``."""
-    with need("h5py").File(path, "a") as file:
+    with _archive(path, "a") as file:
         name = f"update_{whole(update, 'update', 0)}"
         if name not in file:
             raise InvalidError(f"{path}: there is no {name}")

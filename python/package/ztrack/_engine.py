@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol
 
 import numpy as np
 
 from ._arrays import array, number, seeded, whole
 from ._errors import InvalidError
-from ._estimate import LogLikelihood, Seed, mean_log_likelihood
+from ._estimate import Seed
 from ._evaluation import as_state, from_state
 from ._html import error_bar, table
 from ._tracker import _MOST, Tracker, _pair
@@ -36,7 +36,7 @@ class Engine(Protocol):
     """
 
     #: log of the sum (integral) of f(., 0) over all states, nats; the same at all updates. A method without arguments will do, too.
-    log_z_base: float
+    log_z_base: float | Callable[[], float]
 
     def sample_base(self, n: int, seed: int) -> Any:
         """``n`` independent states of f(., 0), [n, ...]."""
@@ -164,7 +164,7 @@ class EngineTracker(Tracker):
         every: int | None = None,
         temperatures: int | None = None,
         sweeps: int | None = None,
-        settling: tuple[int, int] | None = None,
+        settling: Sequence[int] | None = None,
         **others: Any,
     ):
         strange = [name for name in others if name not in OF_RBMS]
@@ -210,11 +210,12 @@ class EngineTracker(Tracker):
     def _rows(self, data, columns, name="data"):
         return data
 
-    def _likelihood(self, cells, sample_weight, value, std_error, trust) -> LogLikelihood:
-        adapter = self._native.engine()
-        rows = _shapes(cells, "data")[0][0]
-        log_f = np.frombuffer(adapter.log_f(cells, [1.0], rows))
-        return mean_log_likelihood(log_f, sample_weight, value, std_error, trust)
+    def _model(self, parts) -> Any:
+        return parts
+
+    @staticmethod
+    def _log_f(model, cells):
+        return np.frombuffer(model.log_f(cells, [1.0], _shapes(cells, "data")[0][0]))
 
     @property
     def model(self) -> Any:

@@ -15,7 +15,7 @@ from . import _native
 from ._arrays import array, has_missing, number, parameters, row_weights, rows, seeded, whole
 from ._arrays import groups as as_groups
 from ._reals import received, statistics
-from ._categories import PLUS_MINUS, one_hot, states_of, zeros_for_minus
+from ._categories import PLUS_MINUS, are_spins, one_hot, sizes, states_of, zeros_for_minus
 from ._errors import InvalidError
 from ._html import error_bar, table
 from ._packages import need
@@ -133,7 +133,7 @@ class LogLikelihood:
     std_error: float
     #: The part from the number of rows.
     data_std_error: float
-    #: The part from log Z.
+    #: The part from log Z, and from chains over missing cells.
     log_z_std_error: float
     #: Whether log Z is to be believed.
     trust: Trust = Trust()
@@ -295,7 +295,7 @@ def log_f(
     Shapes as in :func:`log_partition`; ``data`` is [rows, visible] of 0 and 1. With ``groups="plus-minus"`` units are -1 and +1, and
     log f(s) = c.s + sum_j log 2 cosh(b_j + (s W)_j).
     """
-    data = zeros_for_minus(data) if isinstance(groups, str) and groups == PLUS_MINUS else data
+    data = zeros_for_minus(data) if are_spins(groups) else data
     w, c, b = parameters(weights, visible_bias, hidden_bias, transposed)
     groups = as_groups(groups, len(c))
     return _log_f(w, c, b, rows(data, len(c), groups=groups), groups)
@@ -317,7 +317,7 @@ def log_likelihood(
     visible_bias: ArrayLike,
     hidden_bias: ArrayLike,
     data: ArrayLike,
-    log_z: LogPartition | float | tuple[float, float] | None = None,
+    log_z: LogPartition | ArrayLike | None = None,
     *,
     sample_weight: ArrayLike | None = None,
     transposed: bool = False,
@@ -331,11 +331,14 @@ def log_likelihood(
     """
     w, c, b = parameters(weights, visible_bias, hidden_bias, transposed)
     groups, categories = options.get("groups"), options.pop("categories", None)
+    errors, doubtful = None, []
     if has_missing(data):
         from ._complete import complete
 
-        values = complete(w, c, b, data, groups=groups, categories=categories).log_f
-        _, options["groups"], _ = one_hot(None, groups, categories)
+        found = complete(w, c, b, data, seed=options.get("seed", 0), groups=groups, categories=categories, progress=options.get("progress"))
+        values, errors = found.log_f, found.std_error
+        doubtful = [trust for trust in found.trust if not trust]
+        _, options["groups"], _ = one_hot(None, groups, sizes(data, categories))
     else:
         data, groups, _ = one_hot(data, groups, categories)
         options["groups"] = groups = as_groups(groups, len(c))
@@ -344,27 +347,34 @@ def log_likelihood(
         log_z = log_partition(w, c, b, **options)
     elif unknown := options.keys() - _OPTIONS:
         raise InvalidError(f"`log_likelihood` has no option {', '.join(sorted(unknown))}")
+    of_rows = Trust()
+    if doubtful:
+        of_rows = Trust(("rows-in-doubt",), f"{len(doubtful)} of {len(values)} rows with missing cells are in doubt, as in: {doubtful[0]}")
     if isinstance(log_z, LogPartition):
-        return mean_log_likelihood(values, sample_weight, log_z.value, log_z.std_error, log_z.trust)
+        both = [trust for trust in (log_z.trust, of_rows) if not trust]
+        trust = Trust(sum((it.doubts for it in both), ()), "; ".join(it.text for it in both)) if both else Trust()
+        return mean_log_likelihood(values, sample_weight, log_z.value, log_z.std_error, trust, errors)
     pair = array(np.atleast_1d(log_z), "log_z", 1)
     if not (len(pair) in (1, 2) and np.isfinite(pair).all() and (pair[1:] >= 0).all()):
         raise InvalidError(f"`log_z` is {log_z!r}: a finite number, or a pair of it and a standard error of at least 0, is needed")
     error = float(pair[1]) if len(pair) > 1 else 0.0
-    return mean_log_likelihood(values, sample_weight, float(pair[0]), error, Trust())
+    return mean_log_likelihood(values, sample_weight, float(pair[0]), error, of_rows, errors)
 
 
 #: Options of :func:`log_partition` that :func:`log_likelihood` takes, and has no use for where log Z is given.
 _OPTIONS = {"method", "seed", "chains", "temperatures", "sweeps", "budget", "states", "groups", "progress"}
 
 
-def mean_log_likelihood(log_f, sample_weight, log_z: float, log_z_std_error: float, trust: Trust) -> LogLikelihood:
-    """The mean of log f - log Z over rows."""
+def mean_log_likelihood(log_f, sample_weight, log_z: float, log_z_std_error: float, trust: Trust, errors=None) -> LogLikelihood:
+    """The mean of log f - log Z over rows; ``errors`` of log f where missing cells are summed out by chains."""
     n = len(log_f)
     shares = row_weights(sample_weight, n)
     shares = np.full(n, 1 / n) if shares is None else shares
     mean = float(shares @ log_f)
     counted = int((shares > 0).sum())
     spread = np.sqrt(((shares * (log_f - mean)) ** 2).sum() * counted / (counted - 1)) if counted > 1 else 0.0
+    if errors is not None:
+        log_z_std_error = float(np.hypot(log_z_std_error, np.sqrt(((shares * errors) ** 2).sum())))
     return LogLikelihood(
         value=mean - log_z,
         std_error=float(np.hypot(spread, log_z_std_error)),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import warnings
 from collections.abc import Callable, Sequence
@@ -15,12 +16,28 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from . import _native
 from ._arrays import array, number, row_weights, rows, seeded, whole
 from ._arrays import groups as as_groups
-from ._categories import PLUS_MINUS, names, ordinal, sizes, states_of, variables
+from ._categories import are_spins, names, ordinal, sizes, states_of, variables
 from ._convert import Model
 from ._errors import InvalidError
 from ._estimate import Seed, Trust, _estimate, _log_f
 from ._reals import has_reals, statistics
 from ._tracker import Tracker
+
+
+def _as_a_whole(method):
+    """A method that leaves the estimator as it was where it fails."""
+
+    @functools.wraps(method)
+    def called(self, *given, **options):
+        before = dict(self.__dict__)
+        try:
+            return method(self, *given, **options)
+        except BaseException:
+            self.__dict__.clear()
+            self.__dict__.update(before)
+            raise
+
+    return called
 
 
 #: Particles of a gradient by persistent chains, as the trainer has.
@@ -111,6 +128,7 @@ class RBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         self.progress = progress
         self.random_state = random_state
 
+    @_as_a_whole
     def fit(self, X: ArrayLike, y: Any = None) -> "RBM":
         """Trains on ``X`` [rows, visible]; ``y`` is not looked at."""
         self._states, self._named = sizes(X, self.categories), names(X)
@@ -148,6 +166,7 @@ class RBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         self.n_iter_ = max(1, round(found["update"] / max(1, -(-trained // min(batch, trained)))))
         return self
 
+    @_as_a_whole
     def partial_fit(self, X: ArrayLike, y: Any = None, sample_weight: ArrayLike | None = None) -> "RBM":
         """One update of the trainer with ``X`` [rows, visible] as the minibatch, tracked; for loops of one's own.
 
@@ -271,7 +290,7 @@ class RBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
             return ["data.groups=false"]
         if isinstance(self.groups, str) and self.groups == "auto":
             return []
-        if isinstance(self.groups, str) and self.groups == PLUS_MINUS:
+        if are_spins(self.groups):
             raise InvalidError('the estimator has units of 0 and 1: train on -1 and +1 by `ztrack train`, or by a loop with `Tracker(groups="plus-minus")`')
         if has_reals(self.groups):
             return [f'data.variables="{self.groups}"']
@@ -286,7 +305,7 @@ class RBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
             return ordinal(X, self._states, "X")
         X = validate_data(self, X, reset=reset, dtype="numeric", accept_sparse=True)
         if self.threshold is not None:
-            X = array(X, "X", 2, None) > self.threshold
+            X = array(X, "X", 2, None) > number(self.threshold, "threshold")
         try:
             return rows(X, name="X", groups=self.groups)
         except InvalidError as error:

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from . import _native
 from ._arrays import array, number, parameters, rows, seeded, whole
 from ._arrays import groups as as_groups
-from ._categories import PLUS_MINUS, ordinal, sizes, states_of, variables, zeros_for_minus
+from ._categories import PLUS_MINUS, are_spins, names, ordinal, sizes, states_of, variables, zeros_for_minus
 from ._convert import Model
 from ._errors import InvalidError
 from ._estimate import LogLikelihood, Seed, Trust, _log_f, _trust, mean_log_likelihood
@@ -58,7 +58,7 @@ class Tracker:
     seed : int, Generator, RandomState, SeedSequence or None
         The same number and the same parameters give the same values; None for a fresh one.
     marginals : array [visible], optional
-        Means of the visible units, in place of data.
+        Means of the visible units, in place of data; from -1 to 1 with ``groups="plus-minus"``.
     averaging : float
         Share of the updates so far, 0 to 1, over which the parameters are averaged; what is tracked, and what every value speaks of,
         is their running average (:attr:`model`), which moves slowly and is mostly the better model. 0 for the parameters as they
@@ -85,10 +85,12 @@ class Tracker:
     """
 
     def __new__(cls, *given: Any, engine: Any = None, **options: Any) -> "Tracker":
-        if engine is None or cls is not Tracker:
-            return super().__new__(cls)
         from ._engine import EngineTracker
 
+        if engine is None or issubclass(cls, EngineTracker):
+            return super().__new__(cls)
+        if cls is not Tracker:
+            raise InvalidError(f"{cls.__name__} is a tracker of an RBM: make a subclass of type(ztrack.Tracker(engine=...)) for an `engine`")
         return super().__new__(EngineTracker)
 
     def __init__(
@@ -103,7 +105,7 @@ class Tracker:
         every: int | None = None,
         temperatures: int | None = None,
         sweeps: int | None = None,
-        settling: tuple[int, int] | None = None,
+        settling: Sequence[int] | None = None,
         transposed: bool = False,
         groups: str | Sequence[int] | None = None,
         categories: Sequence[int] | None = None,
@@ -113,8 +115,9 @@ class Tracker:
             raise InvalidError("a tracker needs `data` or `marginals`, one of them, or an `engine`")
         if n_hidden is None:
             raise InvalidError("a tracker needs `n_hidden`, the number of hidden units")
-        spins = isinstance(groups, str) and groups == PLUS_MINUS
+        spins = are_spins(groups)
         self._states = PLUS_MINUS if spins else sizes(data, categories)
+        self._named = names(data)
         optional = lambda value, name, least: None if value is None else whole(value, name, least, _MOST)  # noqa: E731
         settings = {
             "hidden": whole(n_hidden, "n_hidden", 1, _MOST),
@@ -138,6 +141,7 @@ class Tracker:
             self._native = _native.Tracker(cells.tobytes(), None, cells.shape[1], settings)
         else:
             means, settings["groups"] = array(marginals, "marginals", 1), text
+            means = (1 + means) / 2 if spins else means
             self._native = _native.Tracker(None, means.tolist(), len(means), settings)
 
     #: Names and texts of doubts beside those of the chains.
@@ -146,6 +150,8 @@ class Tracker:
     def _rows(self, data, columns, name="data"):
         if self._states == PLUS_MINUS:
             return rows(zeros_for_minus(data, name), columns, name)
+        if self._named and names(data) not in ([], self._named):
+            raise InvalidError(f"the columns of `{name}` have other categories than those of the tracker's data: use the same types, in the same order")
         return rows(data, columns, name, self._groups) if self._states is None else ordinal(data, self._states, name)
 
     def update(self, weights: ArrayLike, visible_bias: ArrayLike, hidden_bias: ArrayLike) -> None:
@@ -181,15 +187,20 @@ class Tracker:
         """
         named = {} if data is None else data if isinstance(data, Mapping) else {"data": data}
         cells = {str(name): self._rows(value, self.n_visible, str(name)) for name, value in named.items()}
-        update, value, std_error, doubts, diagnostics = self._native.evaluate(progress)
+        return self._evaluate(cells, progress)[0]
+
+    def _evaluate(self, cells, progress=None) -> tuple[Evaluation, Any]:
+        """An evaluation with the likelihoods of rows, and the model that it is about: another thread may update the tracker meanwhile."""
+        (update, value, std_error, doubts, diagnostics), of = self._native.evaluate(progress)
         trust = _trust([*doubts, *self._own_doubts])
-        found = {name: self._likelihood(these, None, value, std_error, trust) for name, these in cells.items()}
+        model = self._model(of)
+        found = {name: mean_log_likelihood(self._log_f(model, these), None, value, std_error, trust) for name, these in cells.items()}
         last = self._evaluations[-1] if self._evaluations else None
         again = last is not None and (last.update, last.value, last.std_error) == (update, value, std_error)
         found = {**(last.log_likelihoods if again else {}), **found}
         evaluation = Evaluation(update, value, std_error, trust, json.loads(diagnostics), found)
         self._evaluations[len(self._evaluations) - again :] = [evaluation]
-        return evaluation
+        return evaluation, model
 
     @property
     def evaluations(self) -> tuple[Evaluation, ...]:
@@ -246,21 +257,23 @@ class Tracker:
         """Mean log-likelihood of ``data`` [rows, visible], nats per row, with the error of log Z and of the rows; with weights of rows
         where there are any."""
         cells = self._rows(data, self.n_visible)
-        found = self.evaluate()
-        return self._likelihood(cells, sample_weight, found.value, found.std_error, found.trust)
+        found, model = self._evaluate({})
+        return mean_log_likelihood(self._log_f(model, cells), sample_weight, found.value, found.std_error, found.trust)
 
-    def _likelihood(self, cells, sample_weight, value, std_error, trust) -> LogLikelihood:
-        model = self.model
-        return mean_log_likelihood(_log_f(*model._all(), cells, model.groups), sample_weight, value, std_error, trust)
+    @staticmethod
+    def _log_f(model, cells):
+        return _log_f(*model._all(), cells, model.groups)
 
     @property
     def model(self) -> Model | None:
         """The model that values are about: the parameters of the last update, or their running average. None before the first."""
-        parts = self._native.parameters()
+        return self._model(self._native.parameters())
+
+    def _model(self, parts) -> Model | None:
         if parts is None:
             return None
         w, c, b = (np.frombuffer(part, dtype=np.float32) for part in parts)
-        return Model(w.reshape(len(c), len(b)).copy(), c.copy(), b.copy(), groups=self._native.groups())
+        return Model(w.reshape(len(c), len(b)), c, b, groups=self._native.groups())
 
     def samples(self) -> tuple[np.ndarray, np.ndarray]:
         """States of the chains, uint8 [chains, visible], float64 with real columns, or int [chains, variables], and their weights [chains], which add up to 1."""
@@ -288,7 +301,7 @@ class Tracker:
     def state_dict(self) -> dict[str, Any]:
         """Everything the tracker knows; :meth:`from_state_dict` goes on with it to the bit. Pickles and torch.save take it."""
         evaluations = [as_state(found) for found in self._evaluations]
-        return {"state": self._native.to_bytes(), "transposed": self._transposed, "evaluations": evaluations, "categories": self._states}
+        return {"state": self._native.to_bytes(), "transposed": self._transposed, "evaluations": evaluations, "categories": self._states, "names": self._named}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Becomes the tracker whose :meth:`state_dict` this is.
@@ -304,7 +317,7 @@ class Tracker:
         except (AttributeError, KeyError, TypeError) as error:
             raise InvalidError("this is no state of a tracker") from error
         self._native, self._transposed, self._evaluations = _native.Tracker.from_bytes(content), transposed, evaluations
-        self._states, self._groups = state.get("categories"), self._native.groups()
+        self._states, self._named, self._groups = state.get("categories"), state.get("names", []), self._native.groups()
 
     @classmethod
     def from_state_dict(cls, state: Mapping[str, Any]) -> "Tracker":
