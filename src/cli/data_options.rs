@@ -8,6 +8,7 @@ use clap::Args;
 use super::column_options::ColumnOptions;
 use super::model_options::Model;
 use super::output::tell;
+use super::own_rows;
 use super::run_folder::RunFolder;
 use crate::checkpoint::TrainedOn;
 use crate::config::{Config, DataConfig};
@@ -104,7 +105,7 @@ impl DataOptions {
             // With the model's means and scales numbers differ in their last digits from those that the run found.
             let own = file_options.reals.is_some().then(|| data.load(self.data_folder.as_deref()));
             let own = own.transpose()?;
-            RunFolder::refuse_other_rows(Path::new(name), own.as_ref().unwrap_or(&splits))?;
+            own_rows::check(Path::new(name), own.as_ref().unwrap_or(&splits))?;
         }
         if let Some(notice) = splits.notice("--columns 1-") {
             tell(&notice);

@@ -22,6 +22,7 @@ use crate::engine::{BitMatrix, Engine};
 use crate::estimators::{
     Agreement, Bias, Bound, Completing, Estimate, Estimates, Method, Starting,
 };
+use crate::report::shown_error;
 use crate::tracking::{LogLikelihood, MeanLogF};
 use crate::trust::{Doubt, Trust};
 
@@ -299,8 +300,9 @@ impl Line {
             0 => String::new(),
             n => format!(", {n} of them with missing cells"),
         };
+        let [all, of_rows] = [std_error, data_std_error].map(|error| shown_error(error, 4));
         format!(
-            "{:<10} {value:.4} ± {std_error:.4} nats per row ({} rows{holes}; ± {data_std_error:.4} from the rows, ± {log_z_std_error:.4} from log Z)\n",
+            "{:<10} {value:.4} ± {all} nats per row ({} rows{holes}; ± {of_rows} from the rows, ± {log_z_std_error:.4} from log Z)\n",
             self.split, self.rows
         )
     }

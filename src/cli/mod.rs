@@ -22,6 +22,7 @@ mod machine;
 mod model_options;
 mod other_rank;
 mod output;
+mod own_rows;
 mod provenance;
 mod ranks;
 mod recipe;

@@ -8,6 +8,7 @@ use clap::Args;
 use super::device::DeviceName;
 use super::failure::with_causes;
 use super::output::{may_write, tell};
+use super::own_rows;
 use super::run_folder::{REPORT, RunFolder};
 use super::run_lock::RunLock;
 use super::runs::folders;
@@ -107,7 +108,7 @@ impl Report {
     fn trainer(&self, run: &RunFiles) -> Result<Trainer> {
         let config = run.config.as_ref().context("its configuration cannot be read")?;
         let splits = config.data.load(self.data_folder.as_deref())?;
-        RunFolder::refuse_other_rows(&run.folder, &splits)?;
+        own_rows::check(&run.folder, &splits)?;
         let device = DeviceName::default().device()?;
         match RunFolder::state_at(&run.folder)? {
             Some(state) => Ok(Trainer::resume(config, splits, &device, &state, Changes::Refused)?),

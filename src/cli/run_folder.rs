@@ -12,15 +12,12 @@ use crate::checkpoint::{
     ModelFile, StateReader, StateWriter, is_leftover, remove_leftovers, sorted_files, write_bytes,
 };
 use crate::config::Config;
-use crate::data::Splits;
 use crate::engine::BitMatrix;
 use crate::model::Parameters;
 use crate::record::{HeldFile, Run};
 use crate::report::summary::Summary;
 use crate::report::{self, Diagnosis, FAILURE, RunFiles, SEARCH};
-use crate::training::{
-    Best, Checkpoints, EvaluationRecord, Identity, Sums, Trainer, refuse_other_rows,
-};
+use crate::training::{Best, Checkpoints, EvaluationRecord, Trainer};
 
 const CONFIG: &str = "config.toml";
 const METRICS: &str = "metrics.csv";
@@ -156,22 +153,6 @@ impl RunFolder {
     /// summary.json of a run folder; `None` before its end, or if it cannot be read.
     pub fn summary(path: &Path) -> Option<Summary> {
         report::summary_of(path).ok()?
-    }
-
-    /// Checksums of the rows of a run; `None` where neither a summary nor a state has them.
-    fn rows(path: &Path) -> Option<Sums> {
-        let of_state = || Some(Identity::read(&Self::state_at(path).ok()??).ok()?.rows().clone());
-        let ended = Self::summary(path).map(|summary| summary.data);
-        ended.filter(|sums| !sums.is_empty()).or_else(of_state)
-    }
-
-    /// Refuses data that are not those of a run, if it says which these were.
-    pub fn refuse_other_rows(path: &Path, splits: &Splits) -> Result<()> {
-        let found = Self::rows(path).map_or(Ok(()), |saved| refuse_other_rows(&saved, splits));
-        found.with_context(|| {
-            let path = path.display();
-            format!("the data of {path} are not those it was trained on: put these back, or name the file whose rows you mean (--data)")
-        })
     }
 
     /// The newest full state of a run.

@@ -9,7 +9,7 @@ use super::run_folder::{REPORT, RunFolder};
 use crate::error::Result;
 use crate::record::NoticeLog;
 use crate::report::summary::{Best, Evaluations, Summary};
-use crate::report::{Metrics, quoted};
+use crate::report::{Metrics, quoted, shown_error};
 use crate::training::{FinalLikelihood, LastAudits, StopReason, Times, Trainer};
 use crate::trust::Interface;
 
@@ -182,8 +182,9 @@ impl Best {
             let label = format!("{name} log-lik.");
             let _ = writeln!(
                 text,
-                "  {label:<19} {:>10.3} ± {:.3} nats per row",
-                value.value, value.std_error
+                "  {label:<19} {:>10.3} ± {} nats per row",
+                value.value,
+                shown_error(value.std_error, 3)
             );
         }
     }

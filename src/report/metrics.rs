@@ -198,6 +198,19 @@ pub struct Audit {
 mod tests {
     use super::*;
 
+    /// Twelve evaluations with an error of .5 over rows: a rise in the last quarter by more than .05, a smaller one, and one that was earlier.
+    #[test]
+    fn a_late_rise_is_one_that_is_worth_a_longer_run() {
+        let rises = |step: f64, at: usize| {
+            let line = |i: usize| format!("{i},{},0.5\n", if i >= at { step } else { 0.0 });
+            let head =
+                "update,validation_log_likelihood,validation_log_likelihood_data_std_error\n";
+            Metrics::of(&(head.to_string() + &(0..12).map(line).collect::<String>())).rises_late()
+        };
+        assert_eq!([rises(0.06, 9), rises(0.04, 9), rises(1.0, 6)], [true, false, false]);
+        assert!(!Metrics::of("update,validation_log_likelihood\n").rises_late());
+    }
+
     #[test]
     fn what_is_missing_torn_or_unknown_is_left_out() {
         let text = "update,log_z,doubts,exact_log_z,new_column\n0,1.5,,NaN,\n5,,lag drift,2,7\n10,1.25,lag,,x\n15,3";

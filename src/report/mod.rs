@@ -23,7 +23,7 @@ mod words;
 pub use curves::{likelihoods, log_z};
 pub use diagnosis::Diagnosis;
 pub use metrics::{Audit, Metrics};
-pub use page::{duration, with_error};
+pub use page::{duration, shown_error, with_error};
 pub use results::{difference, same_rows};
 #[cfg(feature = "cli")]
 pub(crate) use run_files::summary as summary_of;

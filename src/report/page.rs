@@ -146,6 +146,11 @@ pub fn with_error(value: f64, error: f64) -> String {
     }
 }
 
+/// An error with so many decimals; that of one row is not known.
+pub fn shown_error(error: f64, decimals: usize) -> String {
+    if error.is_nan() { "unknown".into() } else { format!("{error:.decimals$}") }
+}
+
 /// A duration as text.
 pub fn duration(seconds: f64) -> String {
     match seconds {

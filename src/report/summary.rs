@@ -5,7 +5,7 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
-use super::page::duration;
+use super::page::{duration, shown_error};
 use super::words::{quoted, times};
 use crate::numerics::MOST_ERRORS;
 use crate::tracking::LogLikelihood;
@@ -247,8 +247,10 @@ impl Summary {
                 (false, _) => "",
             };
             words.push(format!(
-                "The best of the simple models ({name}{detail}) has {part} log-likelihood {:.3} ± {:.3}; this model is {size:.2} ± {error:.2} nats per row {better}{remedy}.",
-                it.mean, it.std_error
+                "The best of the simple models ({name}{detail}) has {part} log-likelihood {:.3} ± {}; this model is {size:.2} ± {} nats per row {better}{remedy}.",
+                it.mean,
+                shown_error(it.std_error, 3),
+                shown_error(*error, 2)
             ));
         }
         if let Some((gap, error)) = gap {

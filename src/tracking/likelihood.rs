@@ -18,7 +18,8 @@ const TASK: usize = 256;
 pub struct MeanLogF {
     /// mean log f(v), minus the mean free energy.
     pub mean: f64,
-    /// Standard error of the mean over rows.
+    /// Standard error of the mean over rows; NaN of one row, which shows none.
+    #[serde(with = "crate::checkpoint::float")]
     pub std_error: f64,
     /// Number of rows.
     pub rows: usize,
@@ -31,9 +32,11 @@ pub struct MeanLogF {
 pub struct LogLikelihood {
     /// mean log p(v).
     pub value: f64,
-    /// Standard error, log Z and data together.
+    /// Standard error, log Z and data together; NaN of one row.
+    #[serde(with = "crate::checkpoint::float")]
     pub std_error: f64,
-    /// The part of the standard error from the finite number of rows.
+    /// The part of the standard error from the finite number of rows; NaN of one row.
+    #[serde(with = "crate::checkpoint::float")]
     pub data_std_error: f64,
     /// The part from log Z.
     pub log_z_std_error: f64,
@@ -108,7 +111,12 @@ fn mean(values: &[f64]) -> (f64, f64) {
     let n = values.len().max(1) as f64;
     let mean = sum / n;
     let variance = (square / n - mean * mean).max(0.0);
-    (mean, (variance / (n - 1.0).max(1.0)).sqrt())
+    (mean, of_mean(variance, n))
+}
+
+/// Standard error of a mean over so many independent values; NaN if there is one.
+fn of_mean(variance: f64, count: f64) -> f64 {
+    if count > 1.0 { (variance / (count - 1.0)).sqrt() } else { f64::NAN }
 }
 
 /// The weighted mean, and its standard error from as many rows as the weights are worth ([`effective_rows`]).
@@ -119,5 +127,25 @@ fn weighted_mean(values: &[f64], weights: &[f64]) -> (f64, f64) {
     };
     let mean = mean_of(&|x| x);
     let variance = mean_of(&|x| (x - mean).powi(2));
-    (mean, (variance / (effective_rows(weights) - 1.0).max(1.0)).sqrt())
+    (mean, of_mean(variance, effective_rows(weights)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Two rows have an error, one has none; of weighted rows those count that the weights are worth.
+    #[test]
+    fn one_row_has_no_error() {
+        let error = |values: &[f64], weights: Option<&[f64]>| {
+            MeanLogF::without_bound(values, weights).std_error
+        };
+        assert_eq!(error(&[1.0, 3.0], None), 1.0);
+        assert_eq!(error(&[1.0, 3.0], Some(&[2.0, 2.0])), 1.0);
+        // Weights worth 1.6 rows, variance .75.
+        let weighted = error(&[1.0, 3.0], Some(&[3.0, 1.0]));
+        assert!((weighted - (0.75 / 0.6f64).sqrt()).abs() < 1e-12, "{weighted}");
+        assert!(error(&[1.0], None).is_nan() && error(&[1.0], Some(&[5.0])).is_nan());
+        assert!(MeanLogF::without_bound(&[1.0], None).log_likelihood(0.5, 0.1).std_error.is_nan());
+    }
 }

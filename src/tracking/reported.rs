@@ -156,6 +156,38 @@ mod tests {
         assert_eq!(tracker.log_z(f64::NEG_INFINITY).value, tracker.chains().log_z());
     }
 
+    /// Frozen chains that hardly cross the ladder in an equilibration are in doubt where no other population checks them.
+    #[test]
+    fn one_population_alone_has_to_cross_the_ladder() {
+        let settled = |sweeps| {
+            let mut tracker = tracker(sweeps);
+            tracker.settle(KnownStates {
+                data: None,
+                particles: None,
+                chains: None,
+                seed: 1,
+                update: 1,
+            });
+            tracker.found.known = KnownShare::NONE;
+            tracker
+        };
+        let mut tracker = settled(24);
+        // A few sweeps are too few for all.
+        let crossed = [settled(3), settled(24)].map(|it| it.chains.settled().unwrap().crossed);
+        assert!(crossed[0] < 0.8 && crossed[1] > 0.9, "{crossed:?}");
+        let settled = tracker.chains.settled.as_mut().unwrap();
+        (settled.correlation, settled.crossed) = (0.9, 0.1);
+        let names = |tracker: &ModelTracker| tracker.log_z(f64::NEG_INFINITY).trust.names();
+        assert!(names(&tracker).contains("few-crossed"), "{}", names(&tracker));
+        let mixture = MixtureBase::new(vec![BaseDistribution::uniform(8)], &[1.0]).unwrap();
+        let Model { parameters, .. } = tracker.model();
+        let model = Model::on_host((**parameters).clone());
+        let (ladder, options) = (tracker.ladder().clone(), tracker.chains.options);
+        let second = SecondPopulation::start(&model, &ladder, mixture.into(), 10, 2, options);
+        tracker.second = Some(second);
+        assert!(!names(&tracker).contains("few-crossed"), "{}", names(&tracker));
+    }
+
     /// The same holds for the coverage of reference states: a consistent estimate is combined, a contradicting one is reported and not
     /// combined.
     #[test]

@@ -59,6 +59,30 @@ fn chains_agree_with_enumeration_for_bits_and_categorical_variables() {
     assert!(wide * 4 <= all, "{wide} of {all} beyond two errors");
 }
 
+/// Units that are all off or all on: given nine of ten cells that are on, the missing ones are on, which no chain from the biases sees.
+#[test]
+fn chains_find_both_modes_of_the_missing_cells() {
+    let (visible, hidden, weight) = (30, 17, 0.5_f32);
+    let model = Parameters {
+        weights: vec![weight; visible * hidden],
+        visible_bias: vec![-weight * hidden as f32 / 2.0; visible],
+        hidden_bias: vec![-weight * visible as f32 / 2.0; hidden],
+        ..Parameters::zeros(visible, hidden)
+    };
+    let rows = BitMatrix::from_fn(2, visible, |row, i| i < 9 - 4 * row);
+    let missing = BitMatrix::from_fn(2, visible, |_, i| i >= 10);
+    let asked = Completing { means: true, seed: 1, ..Completing::default() };
+    for (row, found) in asked.run(&model, &rows, &missing).unwrap().iter().enumerate() {
+        let exact = model.conditional(rows.row(row), missing.row(row)).unwrap();
+        let truth = exact.log_constant + log_partition(&exact.parameters).unwrap();
+        let z = (found.log_f - truth) / found.std_error;
+        assert!(found.trust.is_sound() && z.abs() < 4.0, "{row}: {z}, {}", found.trust);
+        let means = moments(&exact.parameters).unwrap().visible;
+        // 100 chains.
+        assert!((found.means[20] - means[10]).abs() < 0.25, "{} {}", found.means[20], means[10]);
+    }
+}
+
 /// Sums over the states of the missing cells, one by one.
 fn log_f(model: &Parameters, row: u64, missing: u64, columns: usize) -> f64 {
     let states: Vec<u64> = (0..1 << columns).filter(|s| (s ^ row) & !missing == 0).collect();

@@ -83,6 +83,21 @@ fn marginals_and_likelihoods_of_repeated_rows_are_those_of_distinct_rows() {
     close(a.data_std_error, b.data_std_error, 1e-9);
 }
 
+/// Simple models beside a model are fitted to rows as often as these weigh: repeated rows that count once give those of the distinct rows.
+#[test]
+fn simple_models_are_those_of_the_weighted_rows() {
+    let model = gaussian_parameters(COLUMNS, 5, 0.7, 2);
+    let held_out = samples(&gaussian_parameters(COLUMNS, 4, 1.0, 1), 300, 2).unwrap();
+    let simple = |rows| {
+        let test = Dataset::new("test", Values::Binary(held_out.clone()), None, None).unwrap();
+        let splits = Splits { test: Some(test), ..splits(rows) };
+        let trainer = Trainer::new(&config(&[]), splits, device()).unwrap();
+        trainer.comparison(&model, (0.0, 0.0)).unwrap().unwrap().mean
+    };
+    let (weighted, plain) = (simple(repeated()), simple(distinct()));
+    assert!((weighted - plain).abs() < 0.1, "{weighted} {plain}");
+}
+
 /// The gradient is that of the distinct rows: trained on weighted rows, the model's first marginal is theirs, and not the larger one of all
 /// rows.
 #[test]

@@ -129,9 +129,9 @@ class LogLikelihood:
 
     #: mean log p(v).
     value: float
-    #: Its standard error, of log Z and of the rows together.
+    #: Its standard error, of log Z and of the rows together; NaN of one row.
     std_error: float
-    #: The part from the number of rows.
+    #: The part from the number of rows; NaN of one row, which shows none.
     data_std_error: float
     #: The part from log Z, and from chains over missing cells.
     log_z_std_error: float
@@ -372,7 +372,7 @@ def mean_log_likelihood(log_f, sample_weight, log_z: float, log_z_std_error: flo
     shares = np.full(n, 1 / n) if shares is None else shares
     mean = float(shares @ log_f)
     counted = int((shares > 0).sum())
-    spread = np.sqrt(((shares * (log_f - mean)) ** 2).sum() * counted / (counted - 1)) if counted > 1 else 0.0
+    spread = np.sqrt(((shares * (log_f - mean)) ** 2).sum() * counted / (counted - 1)) if counted > 1 else np.nan
     if errors is not None:
         log_z_std_error = float(np.hypot(log_z_std_error, np.sqrt(((shares * errors) ** 2).sum())))
     return LogLikelihood(

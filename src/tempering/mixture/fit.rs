@@ -270,4 +270,29 @@ mod tests {
         // But for the prior of the components and the broad ones.
         assert!((0.9..0.99).contains(&share), "{share}");
     }
+
+    /// The weights of the broad components are the given ones, those of the others stay in proportion, and so do all components.
+    #[test]
+    fn broad_components_are_weighed_by_their_use() {
+        let rows = BitMatrix::from_fn(60, 12, |row, i| (row % 3 + i) % 4 == 0);
+        let revisited = fit_rows(&rows, &Variables::BITS, 3, 1).unwrap();
+        let defensive = with_broad(&revisited, DEFENSIVE).unwrap();
+        let shares = |base: &MixtureBase| -> Vec<f64> {
+            base.log_shares().iter().map(|share| share.exp()).collect()
+        };
+        let (small, large) = (shares(&revisited), shares(&defensive));
+        let fitted = small.len() - BROAD_COMPONENTS;
+        for (found, broad) in [(&small, REVISITED), (&large, DEFENSIVE)] {
+            assert!((found.iter().sum::<f64>() - 1.0).abs() < 1e-12);
+            found[fitted..].iter().zip(broad).for_each(|(a, b)| assert!((a - b).abs() < 1e-12));
+        }
+        let left = |broad: [f64; BROAD_COMPONENTS]| 1.0 - broad.iter().sum::<f64>();
+        for (a, b) in small[..fitted].iter().zip(&large) {
+            assert!((a / left(REVISITED) - b / left(DEFENSIVE)).abs() < 1e-12);
+        }
+        let logits = |base: &MixtureBase| -> Vec<Vec<f32>> {
+            base.components().iter().map(|it| it.logits().to_vec()).collect()
+        };
+        assert_eq!(logits(&revisited), logits(&defensive));
+    }
 }
