@@ -210,7 +210,12 @@ mod tests {
         // Within its errors a value below the bound is the bound.
         let mut near = bar.clone();
         near.refuse_below(329.5);
-        assert!(near.trust.is_sound() && near.value == 329.5, "{near:?}");
+        assert!(near.trust.is_sound() && near.value == 329.5 && near.raised, "{near:?}");
+        // It agrees with nothing any more.
+        let advice = |rows: &[Estimate]| Agreement::of(rows).advice.unwrap_or_default();
+        let other = estimate(Method::Mbar, 329.4, 0.1, Bias::Consistent);
+        assert!(advice(&[other.clone(), bar.clone(), near]).contains("1 of 1 other"));
+        assert!(advice(&[other, bar.clone(), bar.clone()]).contains("2 of 2 other"));
         let close = estimate(Method::Mbar, 329.1, 0.1, Bias::Consistent);
         assert!(Agreement::of(&[bar.clone(), close]).sound);
         // Of values in doubt the one with the smallest error, but none that was below the bound.

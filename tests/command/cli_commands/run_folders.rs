@@ -50,6 +50,12 @@ fn a_run_that_ends_while_it_learns_says_so() {
     let mut command = vec!["train", "--out", &at];
     command.extend(longer.split(' '));
     assert!(succeed(&command).contains("after update 400"));
+    let ended =
+        String::from_utf8_lossy(&run(&["train", "--out", &at, "--resume"]).stderr).into_owned();
+    assert!(
+        ended.contains("nothing is trained: a larger training.updates lets it go on"),
+        "{ended}"
+    );
     let (printed, report, late) = train("rests", "1e-9");
     assert!(![printed, report].iter().any(|it| it.contains("still improved")));
     assert_eq!(late, None);

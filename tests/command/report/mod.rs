@@ -184,12 +184,27 @@ fn a_run_that_is_worse_than_a_simple_model_says_so() {
         difference < -2.0 * error && error > 0.0 && error < 5.0 * apart,
         "{difference} {error}"
     );
-    // One that overfits is not told to grow.
-    let mut overfitted = summary;
-    overfitted["notices"]["overfits"] = 1.into();
-    fs::write(out.join("summary.json"), overfitted.to_string()).unwrap();
-    succeed(&["report", &text(&out)]);
-    contains(&page(&out.join("report.html")), &["nats per row worse: it overfits; weight decay"]);
+    // One that overfits is not told to grow: training rows score clearly better than others. A notice of it alone is not enough, nor is that where
+    // weights make the mean over training rows another one.
+    let remedy = |ahead: f64, similarity: Value| {
+        let mut changed = summary.clone();
+        changed["notices"]["overfits"] = 1.into();
+        changed["configuration"]["data"]["similarity"] = similarity;
+        let parts = ["train", "validation"].map(|part| format!("{part}_log_likelihood"));
+        let error = parts.each_ref().map(|part| number(&changed["best"][part]["data_std_error"]));
+        let value = number(&changed["best"][&parts[1]]["value"]);
+        let above = ahead * error[0].hypot(error[1]);
+        changed["best"][&parts[0]]["value"] = (value + above).into();
+        fs::write(out.join("summary.json"), changed.to_string()).unwrap();
+        succeed(&["report", &text(&out)]);
+        let page = page(&out.join("report.html"));
+        ["it overfits; weight decay", "more hidden units (model.hidden) or a longer run"]
+            .map(|words| page.contains(&format!("nats per row worse: {words}")))
+    };
+    assert_eq!(remedy(2.1, Value::Null), [true, false]);
+    for (ahead, similarity) in [(1.9, Value::Null), (-3.0, Value::Null), (2.1, 0.9.into())] {
+        assert_eq!(remedy(ahead, similarity), [false, true], "{ahead}");
+    }
 }
 
 /// The same page is made again from the folder alone, but for the path it is called by.
