@@ -79,15 +79,32 @@ impl MixtureBase {
 
     /// Independent exact samples, one per row.
     pub fn sample(&self, rows: usize, seed: u64, step: u64) -> BitMatrix {
+        let shares: Vec<f64> = self.log_shares.iter().map(|share| share.exp()).collect();
+        let last = self.components.len() - 1;
+        self.draw(Streams::new(seed, Purpose::ChainStart, step), rows, |_, uniform| {
+            index_at(shares.iter().copied(), uniform).unwrap_or(last)
+        })
+    }
+
+    /// Independent exact samples of the given components, one per row.
+    pub(crate) fn sample_of(&self, components: &[usize], seed: u64) -> BitMatrix {
+        let streams = Streams::new(seed, Purpose::ChainStart, 0);
+        self.draw(streams, components.len(), |row, _| components[row])
+    }
+
+    /// A sample a row of the component that is chosen for its index and a uniform number.
+    fn draw(
+        &self,
+        streams: Streams,
+        rows: usize,
+        component: impl Fn(usize, f64) -> usize,
+    ) -> BitMatrix {
         let first = &self.components[0];
         let mut states = first.variables().states(rows, first.logits().len());
-        let streams = Streams::new(seed, Purpose::ChainStart, step);
         let means: Vec<Vec<f64>> = self.components.iter().map(BaseDistribution::means).collect();
         for row in 0..rows {
             let mut stream = streams.row(row as u32);
-            let shares = self.log_shares.iter().map(|share| share.exp());
-            let chosen = index_at(shares, stream.uniform());
-            let chosen = chosen.unwrap_or(self.components.len() - 1);
+            let chosen = component(row, stream.uniform());
             let variables = self.components[chosen].variables();
             variables.draw(&means[chosen], || stream.uniform(), states.row_mut(row));
         }

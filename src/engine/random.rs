@@ -105,6 +105,8 @@ pub enum Purpose {
     PreferredStates = 48,
     /// Crossovers of modes.
     Crossover = 49,
+    /// Seeds of annealing for evaluations at which the chains are in doubt.
+    Annealed = 50,
 }
 
 /// The seed of the `n`-th computation of a kind inside of one with seed `seed`: different ones, also of other seeds, share random numbers

@@ -11,12 +11,9 @@ use crate::engine::Engine;
 use crate::error::Result;
 use crate::numerics::betting_lower_bound;
 use crate::tempering::{
-    BaseDistribution, GeometricPath, Keep, Ladder, MeanWeight, TemperedPath, anneal,
+    BaseDistribution, GeometricPath, HEAVIEST_TAIL, Keep, Ladder, MeanWeight, TemperedPath, anneal,
 };
 use crate::trust::{Doubt, Trust};
-
-/// Tail index of weights beyond which their mean converges too slowly for an error bar (Vehtari, Simpson, Gelman, Yao, Gabry 2024).
-const HEAVIEST_TAIL: f64 = 0.7;
 
 /// Settings of annealed importance sampling.
 #[derive(Clone, Debug, PartialEq)]

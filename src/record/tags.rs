@@ -128,6 +128,8 @@ pub static TAGS: &[Tag] = &[
     column(MIXING, "settling_sweeps", "sweeps at fixed parameters"),
     column(MIXING, "settling_drift_in_errors", "log Z of the last third of the sweeps at fixed parameters minus that of the third before, in its errors"),
     column(MIXING, "settling_correlation", "correlation over chains between their contributions to the errors of the last two thirds; 1 if they are frozen"),
+    column(MIXING, "annealed_log_z", "log Z by annealing from the mixture, where the chains are in doubt and its weights pass their diagnostics, nats"),
+    column(MIXING, "annealed_log_z_std_error", "standard error of log Z by annealing from the mixture, nats"),
     column(MIXING, "lag_in_errors", "log Z from the sweeps at fixed parameters minus tracked log Z before them, in errors"),
     column(MODEL, "train_log_f", "mean log f(v) of training rows, nats"),
     column(MODEL, "samples_log_f", "mean log f(v) of the model as its chains see it, nats"),

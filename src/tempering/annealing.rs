@@ -43,9 +43,19 @@ pub fn anneal(
     first_step: u64,
     keep: Keep,
 ) -> Annealed {
+    anneal_from(path, path.sample_base(chains, seed, first_step), seed, first_step, keep)
+}
+
+/// The same from samples of the base, shape [S, M].
+pub(crate) fn anneal_from(
+    path: &dyn TemperedPath,
+    mut visible: BitMatrix,
+    seed: u64,
+    first_step: u64,
+    keep: Keep,
+) -> Annealed {
     let k = path.ladder().len();
-    let mut visible = path.sample_base(chains, seed, first_step);
-    let mut log_weights = Table::zeros(chains, if keep == Keep::All { k } else { 1 });
+    let mut log_weights = Table::zeros(visible.rows(), if keep == Keep::All { k } else { 1 });
     let kept = log_weights.columns();
     each_task(path, &mut visible, &mut log_weights, |walker, weights, first| {
         let rows = weights.len() / kept;

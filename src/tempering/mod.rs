@@ -22,12 +22,14 @@ mod weights;
 
 pub use crate::engine::BaseDistribution;
 pub use crate::memory::check_memory;
+pub(crate) use annealing::anneal_from;
 pub use annealing::{Annealed, Keep, anneal, descend};
 pub use beta_update::BetaUpdate;
 pub use chains::{SweepRecord, TemperedChains};
 pub(crate) use initial_rounds::CROWDED;
 pub use initial_rounds::{InitialRounds, RoundsEnd, RoundsRecord};
 pub use ladder::{Ladder, Prior};
+pub(crate) use mean_weight::HEAVIEST_TAIL;
 pub use mean_weight::MeanWeight;
 pub use measurement::{Measurement, Occupancy, parts};
 pub use memory::{annealing_bytes, tempering_bytes};

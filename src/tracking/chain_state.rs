@@ -52,6 +52,11 @@ impl ChainTracker {
         state.json(&name("tracker.settled"), &self.settled);
     }
 
+    /// Whether [`Self::write`] stored chains after `prefix`.
+    pub(super) fn is_in(prefix: &str, state: &StateReader) -> bool {
+        state.has(&format!("{prefix}chains.visible"))
+    }
+
     /// Reads what [`ChainTracker::write`] stored; `path` is that of the parameters of that time, `chains` their number.
     ///
     /// # Errors

@@ -1,6 +1,7 @@
 //! Tracking log Z while parameters change, and log-likelihoods with error bars.
 
 mod alpha;
+mod annealed;
 mod bound;
 mod budget;
 mod chain_state;
@@ -24,6 +25,7 @@ mod verdict;
 mod weighting;
 
 pub use alpha::AlphaSmoother;
+pub use annealed::AnnealedLogZ;
 pub use bound::HiddenStates;
 pub(crate) use chain_state::check_count;
 pub use filter::{AnyFilter, Filter, Smoothing};

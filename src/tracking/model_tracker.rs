@@ -11,11 +11,11 @@ use super::Settling;
 use super::budget::{Pace, divided};
 use super::preferred::Preferred;
 use super::reported::is_below;
-use super::second_population::{PREFIX as SECOND, above};
+use super::second_population::{PREFIX as SECOND, above, read_mixture, write_mixture};
 use super::settle::Samples;
 use super::{
-    ChainTracker, HiddenStates, KnownShare, Model, Part, SecondPopulation, Start, TrackRecord,
-    TrackerOptions,
+    AnnealedLogZ, ChainTracker, HiddenStates, KnownShare, Model, Part, SecondPopulation, Start,
+    TrackRecord, TrackerOptions,
 };
 use crate::checkpoint::{StateReader, StateWriter};
 use crate::engine::BitMatrix;
@@ -51,6 +51,8 @@ pub struct ModelTracker {
     base: BaseDistribution,
     /// Chains on the ladder from a mixture, if there are any.
     pub(super) second: Option<SecondPopulation>,
+    /// Its mixture, which stays where it is dropped.
+    mixture: Option<Arc<MixtureBase>>,
     /// What the evaluations found.
     pub found: Found,
     /// Whether chains of a population were re-initialised at the last evaluation, because they had missed reference states.
@@ -74,6 +76,9 @@ pub struct Found {
     /// The fraction of both populations' samples that are rows of the data; their sum is not among these values.
     #[serde(default)]
     pub rows: [KnownShare; 2],
+    /// log Z annealed from the mixture, where the chains were in doubt.
+    #[serde(default)]
+    pub annealed: Option<AnnealedLogZ>,
     /// Number of evaluations at which chains were re-initialised from reference states.
     pub restarts: u64,
     /// How many errors the second population was above the first at this evaluation and at the one before; 0 where one was in doubt.
@@ -89,6 +94,7 @@ impl Default for Found {
             preferred: [KnownShare::NONE; 2],
             renewed: false,
             rows: [KnownShare::NONE; 2],
+            annealed: None,
             restarts: 0,
             above: [0.0; 2],
         }
@@ -108,14 +114,14 @@ impl ModelTracker {
         options: TrackerOptions,
     ) -> (Self, RoundsRecord) {
         let Start { model, ladder, base } = start;
-        let second = mixture.map(|mixture| {
+        let second = mixture.clone().map(|mixture| {
             let size = SecondPopulation::size(chains);
             let seed = derived_seed(seed, Purpose::Tracker, 1);
             SecondPopulation::start(model, ladder, mixture, size, seed, options)
         });
         let chains = TemperedChains::new(base.sample(chains, seed, 0), ladder.len(), seed);
         let (chains, rounds) = ChainTracker::start(&start.path(), chains, options);
-        (Self { second, ..Self::of(chains, start) }, rounds)
+        (Self { second, mixture, ..Self::of(chains, start) }, rounds)
     }
 
     /// From a tracker that is at the model of `start`.
@@ -126,6 +132,7 @@ impl ModelTracker {
             ladder: ladder.clone(),
             base: base.clone(),
             second: None,
+            mixture: None,
             found: Found::default(),
             restarted: false,
         }
@@ -135,8 +142,11 @@ impl ModelTracker {
     pub(crate) fn write(&self, state: &mut StateWriter) {
         state.parameters(TRACKED, &self.model.parameters);
         self.chains.write("", state);
+        if let Some(mixture) = &self.mixture {
+            write_mixture(SECOND, mixture, state);
+        }
         if let Some(second) = &self.second {
-            second.write(SECOND, state);
+            second.chains.write(SECOND, state);
         }
     }
 
@@ -152,8 +162,9 @@ impl ModelTracker {
         found: Found,
     ) -> Result<Self> {
         let size = SecondPopulation::size(chains);
+        let mixture = read_mixture(SECOND, state, &start.model.parameters)?;
         let second = SecondPopulation::read(SECOND, state, start, size, options)?;
-        Ok(Self { second, found, ..Self::read_chains("", state, start, chains, options)? })
+        Ok(Self { second, mixture, found, ..Self::read_chains("", state, start, chains, options)? })
     }
 
     /// Reads chains alone, stored after `prefix`, at the model of `start`.
@@ -252,12 +263,13 @@ impl ModelTracker {
             && let Some(new) = second.renewed([&rows, &missed.visible], seed, update)
         {
             *second = new;
+            self.mixture = Some(second.base().clone());
             of_second = second.settle(parts[1]);
             (self.restarted, self.found.renewed) = (true, true);
         }
         self.found.restarts += u64::from(self.restarted);
         let samples = [&of_first, &of_second].map(|it| it.as_ref().filter(used));
-        if let Some(preferred) = preferred {
+        if let Some(preferred) = &preferred {
             let share = |it| preferred.share(model, it);
             self.found.preferred = match self.restarted {
                 true => samples.map(|it| it.map_or(KnownShare::NONE, share)),
@@ -272,6 +284,16 @@ impl ModelTracker {
         let second = second.as_ref().map(|second| second.chains.found(false));
         let now = second.map_or(0.0, |second| above([&chains.found(false), &second]));
         self.found.above = [now, self.found.above[0]];
+        // Not where evaluations equilibrate nothing.
+        let anneals = options.has(Part::Annealing) && options.settling.sweeps > 0;
+        let mixture = self.mixture.as_ref().filter(|_| anneals);
+        self.found.annealed = mixture.and_then(|mixture| {
+            let doubted = !self.of_chains(self.found.bound).trust.is_sound();
+            let of_chains = KnownStates { data: None, ..known }.rows(&self.chains.chains.visible);
+            let preferred = preferred.iter().map(|preferred| &preferred.visible);
+            let states = preferred.fold(of_chains, |all, more| all.followed_by(more));
+            doubted.then(|| AnnealedLogZ::of(&self.model, mixture, &states, seed, update)).flatten()
+        });
     }
 }
 

@@ -21,6 +21,8 @@ pub enum Part {
     PreferredStates,
     /// Chains that missed reference states are re-initialised from these.
     Restart,
+    /// Where the chains are in doubt, log Z annealed from the mixture.
+    Annealing,
 }
 
 /// Some of them.
@@ -42,7 +44,7 @@ impl Parts {
 
 impl Part {
     /// All of them with their names.
-    pub const LIST: [(&str, Self); 9] = [
+    pub const LIST: [(&str, Self); 10] = [
         ("backward shift", Self::BackwardShift),
         ("lineages", Self::Lineages),
         ("shared weights", Self::SharedWeights),
@@ -52,5 +54,6 @@ impl Part {
         ("known share", Self::KnownShare),
         ("preferred states", Self::PreferredStates),
         ("restart", Self::Restart),
+        ("annealing", Self::Annealing),
     ];
 }

@@ -13,11 +13,41 @@ impl ModelTracker {
     /// Tracked log Z: the value of both populations, combined with the estimate from reference states; or its lower bound if that is
     /// larger, [`super::Found::bound`] or `bound` of the same model. Since log Z is at least the bound, this is never further from log Z
     /// than the value without it.
+    ///
+    /// Where all this leaves a doubt, the value annealed from the mixture replaces it if it is more certain ([`super::AnnealedLogZ`]).
     pub fn log_z(&self, bound: f64) -> LogZ {
-        let bound = match self.chains.options.has(Part::Bound) {
+        let bound = self.bound(bound);
+        self.unless_in_doubt(self.of_chains(bound), bound)
+    }
+
+    /// The same as [`Self::log_z`], and in doubt if the chains are at rows of the data more rarely or more often than it implies; `rows`:
+    /// logarithm of the sum over the distinct ones. Chains that miss a mode near the rows see few of them.
+    pub fn log_z_beside_rows(&self, bound: f64, rows: f64) -> LogZ {
+        let bound = self.bound(bound);
+        let mut found = self.of_chains(bound);
+        self.hold_against_samples(&mut found, self.found.rows.map(|visits| visits.of_bound(rows)));
+        self.unless_in_doubt(found, bound)
+    }
+
+    /// The largest known bound.
+    fn bound(&self, bound: f64) -> f64 {
+        match self.chains.options.has(Part::Bound) {
             true => bound.max(self.found.bound),
             false => f64::NEG_INFINITY,
+        }
+    }
+
+    /// The value of the chains, or the annealed one if that is in doubt; at least `bound`.
+    fn unless_in_doubt(&self, found: LogZ, bound: f64) -> LogZ {
+        let found = match self.found.annealed {
+            Some(annealed) if !found.trust.is_sound() => annealed.instead_of(found, bound),
+            _ => found,
         };
+        LogZ { value: found.value.max(bound), ..found }
+    }
+
+    /// The value of both populations.
+    pub(super) fn of_chains(&self, bound: f64) -> LogZ {
         let Found { known, preferred, above, .. } = &self.found;
         let is_known = known.beside(self.chains.log_z()).is_some();
         let mut found = match &self.second {
@@ -33,14 +63,6 @@ impl ModelTracker {
         self.hold_against_samples(&mut found, *preferred);
         let found = known.join(found);
         LogZ { value: found.value.max(bound), ..found }
-    }
-
-    /// The same as [`Self::log_z`], and in doubt if the chains are at rows of the data more rarely or more often than it implies; `rows`:
-    /// logarithm of the sum over the distinct ones. Chains that miss a mode near the rows see few of them.
-    pub fn log_z_beside_rows(&self, bound: f64, rows: f64) -> LogZ {
-        let mut found = self.log_z(bound);
-        self.hold_against_samples(&mut found, self.found.rows.map(|visits| visits.of_bound(rows)));
-        found
     }
 
     /// Whether the first population misses something, because its value is far below log Z as it was found.

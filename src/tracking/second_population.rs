@@ -15,6 +15,7 @@ use crate::checkpoint::{StateReader, StateWriter};
 use crate::engine::BitMatrix;
 use crate::engine::random::{Purpose, Streams, derived_seed};
 use crate::error::{Error, Result};
+use crate::model::Parameters;
 use crate::tempering::mixture::{
     BROAD_COMPONENTS, MixtureBase, MixturePath, REVISITED, TEMPER, WeightedRows, fit, with_broad,
 };
@@ -136,12 +137,7 @@ impl SecondPopulation {
 
     /// Stores the chains and their mixture, in arrays whose names start with `prefix`.
     pub(crate) fn write(&self, prefix: &str, state: &mut StateWriter) {
-        let name = |name: &str| format!("{prefix}{name}");
-        let components = self.base.components();
-        let logits: Vec<f32> = components.iter().flat_map(|base| base.logits()).copied().collect();
-        let shape = [components.len(), logits.len() / components.len()];
-        state.array(&name("logits"), &shape, &logits);
-        state.array(&name("log_shares"), &shape[..1], self.base.log_shares());
+        write_mixture(prefix, &self.base, state);
         self.chains.write(prefix, state);
     }
 
@@ -156,24 +152,49 @@ impl SecondPopulation {
         count: usize,
         options: TrackerOptions,
     ) -> Result<Option<Self>> {
-        let name = |name: &str| format!("{prefix}{name}");
-        if !state.has(&name("log_shares")) {
+        let Some(base) = read_mixture(prefix, state, &model.parameters)? else { return Ok(None) };
+        if !ChainTracker::is_in(prefix, state) {
             return Ok(None);
         }
-        let visible = model.parameters.n_visible;
-        let components = state.shape(&name("log_shares"))?.iter().product();
-        let shares = state.array(&name("log_shares"), &[components])?;
-        let logits = state.array(&name("logits"), &[components, visible])?;
-        let base =
-            |logits| Ok(BaseDistribution::from_logits(logits)?.of(&model.parameters.variables));
-        let bases = logits.chunks_exact(visible).map(base);
-        let base = MixtureBase::of_log_shares(bases.collect::<Result<_>>()?, shares)
-            .map_err(|problem| Error::Mismatch(format!("checkpoint: {problem}")))?;
         let path = MixturePath { engine: model.engine.as_ref(), ladder, base: &base };
         let chains = ChainTracker::read(prefix, &path, count, options, state)?;
         let (model, ladder) = (model.clone(), ladder.clone());
-        Ok(Some(Self { chains, base: Arc::new(base), model, ladder }))
+        Ok(Some(Self { chains, base, model, ladder }))
     }
+}
+
+/// Stores a mixture in arrays whose names start with `prefix`.
+pub(super) fn write_mixture(prefix: &str, base: &MixtureBase, state: &mut StateWriter) {
+    let name = |name: &str| format!("{prefix}{name}");
+    let components = base.components();
+    let logits: Vec<f32> = components.iter().flat_map(|base| base.logits()).copied().collect();
+    let shape = [components.len(), logits.len() / components.len()];
+    state.array(&name("logits"), &shape, &logits);
+    state.array(&name("log_shares"), &shape[..1], base.log_shares());
+}
+
+/// Reads what [`write_mixture`] stored, for a model with these parameters; `None` if there is none.
+///
+/// # Errors
+/// The stored arrays do not fit.
+pub(super) fn read_mixture(
+    prefix: &str,
+    state: &StateReader,
+    parameters: &Parameters,
+) -> Result<Option<Arc<MixtureBase>>> {
+    let name = |name: &str| format!("{prefix}{name}");
+    if !state.has(&name("log_shares")) {
+        return Ok(None);
+    }
+    let visible = parameters.n_visible;
+    let components = state.shape(&name("log_shares"))?.iter().product();
+    let shares = state.array(&name("log_shares"), &[components])?;
+    let logits = state.array(&name("logits"), &[components, visible])?;
+    let base = |logits| Ok(BaseDistribution::from_logits(logits)?.of(&parameters.variables));
+    let bases = logits.chunks_exact(visible).map(base);
+    let base = MixtureBase::of_log_shares(bases.collect::<Result<_>>()?, shares)
+        .map_err(|problem| Error::Mismatch(format!("checkpoint: {problem}")))?;
+    Ok(Some(Arc::new(base)))
 }
 
 /// How many errors the second value is above the first; 0 if one is in doubt, or both are exact.

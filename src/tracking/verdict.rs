@@ -9,7 +9,7 @@ use crate::tempering::{NEEDED_PER_CHAIN, RoundTrips};
 use crate::trust::{Doubt, Trust};
 
 /// Fewest independent chains whose spread is an error bar: of fewer it is often far too small by chance.
-const FEWEST: f64 = 10.0;
+pub(super) const FEWEST: f64 = 10.0;
 /// Correlation over chains of the thirds' errors beyond which chains that lag behind the model have not caught up with it.
 const FROZEN: f64 = 0.75;
 /// Movement of the model during a round trip that chains can follow where reference states have most of the model's mass, so that little

@@ -9,7 +9,9 @@ use crate::engine::BitMatrix;
 use crate::error::Result;
 use crate::estimators::Estimate;
 use crate::record::{Notice, Record, Run};
-use crate::tracking::{ChainTracker, LogLikelihood, MeanLogF, TrackRecord, mean_log_f};
+use crate::tracking::{
+    AnnealedLogZ, ChainTracker, LogLikelihood, MeanLogF, TrackRecord, mean_log_f,
+};
 use crate::training::{Decision, TrainingState};
 use crate::trust::{Doubt, LogZ};
 
@@ -92,6 +94,10 @@ impl Trainer {
         record.scalar(Run::Tracker, "sound", f64::from(u8::from(trust.is_sound())));
         record.text(Run::Tracker, "doubts", trust.names());
         record.scalar(Run::Tracker, "log_z_bound", bound);
+        if let Some(AnnealedLogZ { value, std_error }) = reported.found.annealed {
+            record.scalar(Run::Tracker, "annealed_log_z", value);
+            record.scalar(Run::Tracker, "annealed_log_z_std_error", std_error);
+        }
         let (samples, deviation) = tracker.log_f_of_samples();
         record.scalar(Run::Tracker, "samples_log_f", samples);
         record.scalar(Run::Tracker, "samples_log_f_deviation", deviation);
