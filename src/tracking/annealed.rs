@@ -28,7 +28,7 @@ use crate::trust::{LogZ, Trust};
 
 /// Number of chains and of inverse temperatures.
 const CHAINS: usize = 200;
-const TEMPERATURES: usize = 100;
+const ANNEALING_TEMPERATURES: usize = 100;
 /// Most states that components are fitted to.
 const STATES: usize = 500;
 
@@ -64,7 +64,7 @@ impl AnnealedLogZ {
 
     /// The mean weight, and log Z of the mixture.
     fn weights(model: &Model, base: &MixtureBase, seed: u64) -> Result<(MeanWeight, f64)> {
-        let ladder = Ladder::linear(TEMPERATURES, &Prior::Uniform)?;
+        let ladder = Ladder::linear(ANNEALING_TEMPERATURES, &Prior::Uniform)?;
         let path = MixturePath { engine: model.engine.as_ref(), ladder: &ladder, base };
         let shares: Vec<f64> = base.log_shares().iter().map(|share| share.exp()).collect();
         let offset = Streams::new(seed, Purpose::ChainStart, 0).row(CHAINS as u32).uniform();

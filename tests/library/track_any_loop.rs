@@ -313,7 +313,8 @@ fn a_burst_of_parameters_leaves_a_tracker_that_can_be_saved() -> Result<()> {
 /// Whoever builds a tracker has options, and no configuration.
 #[test]
 fn doubts_name_the_options_of_the_builder() -> Result<()> {
-    let mut tracker = LogZTracker::builder(&rows(100, 4)).hidden(8).chains(2).build()?;
+    let rows = rows(100, 4);
+    let mut tracker = LogZTracker::builder(&rows).hidden(8).chains(2).settling(0, 0).build()?;
     tracker.update(&moving(0))?;
     let text = tracker.evaluate()?.trust.to_string();
     assert!(text.contains("raise `chains`") && !text.contains("tempering."), "{text}");
