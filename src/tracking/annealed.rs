@@ -56,6 +56,11 @@ impl AnnealedLogZ {
         let seed = derived_seed(seed, Purpose::Annealed, update);
         let base = widened(mixture, model, states, seed).ok()?;
         let (mean, log_z_base) = Self::weights(model, &base, seed).ok()?;
+        Self::trusted(&mean, log_z_base)
+    }
+
+    /// The value of a mean weight whose error bar can be trusted.
+    fn trusted(mean: &MeanWeight, log_z_base: f64) -> Option<Self> {
         let found = Self { value: log_z_base + mean.log_mean, std_error: mean.std_error };
         let finite = found.value.is_finite() && found.std_error.is_finite();
         let passes = mean.effective >= FEWEST && mean.tail <= HEAVIEST_TAIL;
@@ -181,6 +186,23 @@ mod tests {
             base.components().iter().any(|it| agree(it) > 44)
         };
         assert!(has_first(0..8) && !has_first(1..8));
+    }
+
+    /// Ten effective chains, a light tail and finite numbers.
+    #[test]
+    fn weights_have_to_pass_their_diagnostics() {
+        let good = MeanWeight { log_mean: 1.0, std_error: 0.1, effective: 10.0, tail: 0.7 };
+        let expected = AnnealedLogZ { value: 3.0, std_error: 0.1 };
+        assert_eq!(AnnealedLogZ::trusted(&good, 2.0), Some(expected));
+        for bad in [
+            MeanWeight { effective: 9.9, ..good },
+            MeanWeight { tail: 0.71, ..good },
+            MeanWeight { tail: f64::NAN, ..good },
+            MeanWeight { log_mean: f64::NEG_INFINITY, ..good },
+            MeanWeight { std_error: f64::NAN, ..good },
+        ] {
+            assert_eq!(AnnealedLogZ::trusted(&bad, 2.0), None, "{bad:?}");
+        }
     }
 
     /// It replaces a value only if it is more certain, also where the distance to a higher one is its error, and never from below a bound.

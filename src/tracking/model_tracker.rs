@@ -284,16 +284,28 @@ impl ModelTracker {
         let second = second.as_ref().map(|second| second.chains.found(false));
         let now = second.map_or(0.0, |second| above([&chains.found(false), &second]));
         self.found.above = [now, self.found.above[0]];
-        // Not where evaluations equilibrate nothing.
-        let anneals = options.has(Part::Annealing) && options.settling.sweeps > 0;
-        let mixture = self.mixture.as_ref().filter(|_| anneals);
-        self.found.annealed = mixture.and_then(|mixture| {
-            let doubted = !self.of_chains(self.found.bound).trust.is_sound();
-            let of_chains = KnownStates { data: None, ..known }.rows(&self.chains.chains.visible);
-            let preferred = preferred.iter().map(|preferred| &preferred.visible);
-            let states = preferred.fold(of_chains, |all, more| all.followed_by(more));
-            doubted.then(|| AnnealedLogZ::of(&self.model, mixture, &states, seed, update)).flatten()
-        });
+        self.found.annealed = self.annealed(known, preferred.as_ref());
+    }
+
+    /// log Z annealed from the mixture if the value of the chains is in doubt. Not where evaluations equilibrate nothing.
+    fn annealed(
+        &self,
+        known: KnownStates<'_>,
+        preferred: Option<&Preferred>,
+    ) -> Option<AnnealedLogZ> {
+        let options = self.chains.options;
+        let mixture = self.mixture.as_ref()?;
+        if !options.has(Part::Annealing)
+            || options.settling.sweeps == 0
+            || self.of_chains(self.bound(f64::NEG_INFINITY)).trust.is_sound()
+        {
+            return None;
+        }
+        let mut states = KnownStates { data: None, ..known }.rows(&self.chains.chains.visible);
+        if let Some(preferred) = preferred {
+            states = states.followed_by(&preferred.visible);
+        }
+        AnnealedLogZ::of(&self.model, mixture, &states, known.seed, known.update)
     }
 }
 

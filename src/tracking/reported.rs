@@ -30,7 +30,7 @@ impl ModelTracker {
     }
 
     /// The largest known bound.
-    fn bound(&self, bound: f64) -> f64 {
+    pub(super) fn bound(&self, bound: f64) -> f64 {
         match self.chains.options.has(Part::Bound) {
             true => bound.max(self.found.bound),
             false => f64::NEG_INFINITY,
@@ -46,7 +46,7 @@ impl ModelTracker {
         LogZ { value: found.value.max(bound), ..found }
     }
 
-    /// The value of both populations.
+    /// The value of both populations, at least `bound`.
     pub(super) fn of_chains(&self, bound: f64) -> LogZ {
         let Found { known, preferred, above, .. } = &self.found;
         let is_known = known.beside(self.chains.log_z()).is_some();
