@@ -116,6 +116,7 @@ mod tests {
     use super::*;
     use crate::model::Parameters;
     use crate::model::exact::log_partition;
+    use crate::model::test_systems::gaussian_parameters;
     use crate::tempering::BaseDistribution;
     use crate::trust::Doubt;
     use crate::units::Variables;
@@ -168,16 +169,17 @@ mod tests {
         assert!((0.5..1.2).contains(&rms), "{rms}");
     }
 
-    /// A mode that the mixture has no component near gets one where there are states of it, and not otherwise.
+    /// A mode that the mixture has no component near gets one where there are states of it, and not otherwise; and annealing starts from it.
     #[test]
     fn states_of_the_model_show_modes_that_the_mixture_has_not() {
         let (model, mixture, modes) = modes();
-        let others = mixture.components()[1..].to_vec();
-        let others = MixtureBase::new(others, &[1.0; 9]).unwrap();
-        let has_first = |seen: std::ops::Range<usize>| {
+        let others = MixtureBase::new(mixture.components()[1..].to_vec(), &[1.0; 9]).unwrap();
+        let [all, rest] = [0..8, 1..8].map(|seen| {
             let states = seen.map(|m| modes[m].sample(60, 5, m as u64));
-            let states = states.reduce(|all, more| all.followed_by(&more)).unwrap();
-            let base = widened(&others, &model, &states, 1).unwrap();
+            states.reduce(|all, more| all.followed_by(&more)).unwrap()
+        });
+        let has_first = |states: &BitMatrix| {
+            let base = widened(&others, &model, states, 1).unwrap();
             assert_eq!(base.len(), 2 * 7 + BROAD_COMPONENTS);
             let agree = |it: &BaseDistribution| {
                 let pairs = it.logits().iter().zip(modes[0].logits());
@@ -185,7 +187,17 @@ mod tests {
             };
             base.components().iter().any(|it| agree(it) > 44)
         };
-        assert!(has_first(0..8) && !has_first(1..8));
+        assert!(has_first(&all) && !has_first(&rest));
+        // A model without modes, from broad components and from those of some of its states.
+        let model = Model::on_host(gaussian_parameters(48, 8, 0.1, 1));
+        let uniform = BaseDistribution::uniform(48);
+        let broad = MixtureBase::new(vec![uniform.clone(); 3], &[1.0; 3]).unwrap();
+        let of = |seed| {
+            let states = uniform.sample(60, seed, 0);
+            AnnealedLogZ::of(&model, &broad, &states, 1, 1).unwrap()
+        };
+        let exact = log_partition(&model.parameters).unwrap();
+        assert!(of(1) != of(2) && (of(1).value - exact).abs() < 4.0 * of(1).std_error);
     }
 
     /// Ten effective chains, a light tail and finite numbers.

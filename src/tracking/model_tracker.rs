@@ -194,9 +194,9 @@ impl ModelTracker {
         std::iter::once(&self.chains).chain(self.second.iter().map(|second| &second.chains))
     }
 
-    /// The chains on the ladder from a mixture, if there are any.
-    pub(crate) fn second(&self) -> Option<&SecondPopulation> {
-        self.second.as_ref()
+    /// The mixture of the second population, if there is one: fitted anew where that was.
+    pub(crate) fn mixture(&self) -> Option<&Arc<MixtureBase>> {
+        self.mixture.as_ref()
     }
 
     /// The tracker of the chains from the marginals.

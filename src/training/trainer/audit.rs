@@ -9,7 +9,7 @@ use crate::model::exact::QUICK_UNITS;
 use crate::numerics::{MOST_ERRORS, joined};
 use crate::tempering::mixture::{DEFENSIVE, MixturePath, with_broad};
 use crate::tempering::{BetaUpdate, Ladder, Prior};
-use crate::tracking::{Model, SecondPopulation};
+use crate::tracking::Model;
 use crate::trust::{Doubt, LogZ};
 
 /// Smallest number of inverse temperatures of an audit, and of one that chooses among models.
@@ -157,8 +157,8 @@ impl Trainer {
         let seed = derived_seed(self.config.seed, Purpose::Audit, pass);
         let engine = model.engine.as_ref();
         // A mixture that was fitted anew reaches what the first one misses.
-        let renewed = self.tracker.as_ref().and_then(|tracker| tracker.second());
-        let Some(mixture) = renewed.map(SecondPopulation::base).or(self.mixture.as_ref()) else {
+        let renewed = self.tracker.as_ref().and_then(|tracker| tracker.mixture());
+        let Some(mixture) = renewed.or(self.mixture.as_ref()) else {
             let ladder = Ladder::linear(temperatures, &Prior::Uniform)?;
             return Ais { chains, ladder, seed }.run(engine, &self.base);
         };

@@ -4,7 +4,6 @@ use super::{EvaluationRecord, Trainer};
 use crate::checkpoint::{StateReader, StateWriter};
 use crate::error::{Error, Result};
 use crate::record::Notice;
-use crate::tracking::SecondPopulation;
 use crate::training::TrainingState;
 
 /// Steps of the tempered chains, each with swaps, that bring the particles to the parameters the training goes back to.
@@ -99,7 +98,7 @@ impl Trainer {
         let renewed = self.tracker.as_mut().filter(|tracker| tracker.found.renewed);
         let Some(tracker) = renewed else { return };
         tracker.found.renewed = false;
-        if let Some(mixture) = tracker.second().map(SecondPopulation::base) {
+        if let Some(mixture) = tracker.mixture() {
             self.negative_phase.renew(self.plan.start(&self.base, &self.current), mixture);
         }
     }
