@@ -110,7 +110,9 @@ mod tests {
     use crate::model::test_systems::gaussian_parameters;
     use crate::tempering::mixture::MixtureBase;
     use crate::tempering::{BaseDistribution, BetaUpdate, InitialRounds, Ladder, Prior};
-    use crate::tracking::{KnownStates, Model, Parts, Settling, Smoothing, Start, TrackerOptions};
+    use crate::tracking::{
+        AnnealedLogZ, KnownStates, Model, Parts, Settling, Smoothing, Start, TrackerOptions,
+    };
     use crate::trust::Trust;
 
     fn model(seed: u64) -> Model {
@@ -176,6 +178,22 @@ mod tests {
         assert!(tracker.log_z(far).trust.names().contains("bound"));
         tracker.step(model(2));
         assert_eq!(tracker.log_z(f64::NEG_INFINITY).value, tracker.chains().log_z());
+    }
+
+    /// The annealed value counts in place of a doubt alone.
+    #[test]
+    fn the_annealed_value_replaces_a_doubt() {
+        let mut tracker = tracker(24);
+        let chains = tracker.chains.log_z();
+        tracker.found.annealed = Some(AnnealedLogZ { value: chains + 0.1, std_error: 1e-9 });
+        let round_trips = &mut tracker.chains.chains.round_trips;
+        round_trips.add(1000, 1000);
+        let found = tracker.log_z(f64::NEG_INFINITY);
+        assert!(found.trust.is_sound() && found.value == chains, "{found:?}");
+        tracker.chains.chains.round_trips.add(0, 1_000_000);
+        assert!(!tracker.of_chains(f64::NEG_INFINITY).trust.is_sound());
+        let found = tracker.log_z(f64::NEG_INFINITY);
+        assert!(found.trust.is_sound() && found.value == chains + 0.1, "{found:?}");
     }
 
     /// Frozen chains that hardly cross the ladder in an equilibration are in doubt where no other population checks them.
